@@ -70,6 +70,9 @@ RELEASES: dict[str, Make] = {
         hs.grid(ONE, bounds=(0, 1)).add(LINE).release(epsilon=1.0, insecure_noise_seed=3),
         np.linspace(0.0, 1.0, 20)[:, None],
     ),
+    "nonnegative": lambda: (
+        hs.grid(ONE, bounds=(0, 1)).add(LINE).release(epsilon=1.0, insecure_noise_seed=3).nonnegative()
+    ),
     "monomials": lambda: (
         hs.methods.monomials(hs.kernels.DotProductKernel(dim=2))
         .add(PLANE)

@@ -33,6 +33,7 @@ const MOST_QUERIES = 2 ** 20;
 const FEWEST_PUBLIC = 10;
 const MOST_PUBLIC = 10_000;
 const COMPARED = 200;
+const MOST_PLACES = 2 ** 18;
 
 /** What every released function has: facts, and answers at points or at the points of a picture. */
 class ReleasedFunction {
@@ -247,6 +248,17 @@ class LinearFunction extends TableFunction {
   }
 }
 
+/** The places of a picture along every column, relative to the centre of the box. */
+function latticeOf({ centre }, axes, steps, fixed) {
+  const lattice = fixed.map((value, column) => {
+    const axis = axes.indexOf(column);
+    const places = axis < 0 ? [value] : steps[axis];
+    return Float64Array.from(places, (place) => Math.fround(place - centre[column]));
+  });
+  if (!lattice.every((places) => places.every(Number.isFinite))) throw new QueryRefused("A picture needs finite numbers.");
+  return lattice;
+}
+
 /** A grid answers a whole picture at once. */
 class GridFunction extends LinearFunction {
   get quickPictures() {
@@ -254,13 +266,7 @@ class GridFunction extends LinearFunction {
   }
 
   picture(axes, steps, fixed, { of = "mean", level = 0.95, simultaneous = false } = {}) {
-    const centre = this.box.centre;
-    const lattice = fixed.map((value, column) => {
-      const axis = axes.indexOf(column);
-      const places = axis < 0 ? [value] : steps[axis];
-      return Float64Array.from(places, (place) => Math.fround(place - centre[column]));
-    });
-    if (!lattice.every((places) => places.every(Number.isFinite))) throw new QueryRefused("A picture needs finite numbers.");
+    const lattice = latticeOf(this.box, axes, steps, fixed);
     const number = lattice.reduce((product, places) => product * places.length, 1);
     const places = independentPlaces(this.kernel, axes, steps, number);
     const answers = new Answers(number, simultaneous ? together(level, places) : level);
@@ -272,7 +278,7 @@ class GridFunction extends LinearFunction {
 }
 
 function transpose(answers, slow, fast) {
-  for (const name of ["value", "stderr", "lower", "upper", "bound"]) {
+  for (const name of Object.keys(answers).filter((each) => ArrayBuffer.isView(answers[each]))) {
     const from = answers[name];
     const to = new Float64Array(from.length);
     for (let i = 0; i < slow; i += 1) for (let j = 0; j < fast; j += 1) to[j * slow + i] = from[i * fast + j];
@@ -411,6 +417,50 @@ class CombinedFunction extends ReleasedFunction {
       }
       setSum(answers, i, value, stderr * stderr, stderr * stderr, reach);
     });
+    return answers;
+  }
+}
+
+/** Kernel sums of places without a negative weight, which stand for those of a release; as in Python. */
+class NonnegativeFunction extends ReleasedFunction {
+  constructor(own, reading, weights) {
+    const { claim, producer, kernel, box: bounds, columns, count, countVariance, basis, shape } = own;
+    super({ claim, producer, kernel, box: bounds, columns, count, countVariance, basis, shape });
+    Object.assign(this, { own, reading, weights, method: "non-negative version" });
+  }
+
+  get complete() {
+    return this.own.complete;
+  }
+
+  get quickPictures() {
+    return this.own.quickPictures;
+  }
+
+  query(points, options = {}) {
+    const answers = this.own.query(points, options);
+    const queries = Array.from(points, (point) => this.kernel.prepare(point, this.box));
+    const sums = queries.map((row) => this.reading.evaluate(this.weights, this.reading.lattice(row))[0]);
+    return this._raised(answers, Float64Array.from(sums), options.of);
+  }
+
+  picture(axes, steps, fixed, options = {}) {
+    const answers = this.own.picture(axes, steps, fixed, options);
+    const found = { value: this.reading.evaluate(this.weights, latticeOf(this.box, axes, steps, fixed)) };
+    if (axes.length === 2 && axes[0] < axes[1]) transpose(found, steps[0].length, steps[1].length);
+    return this._raised(answers, found.value, options.of);
+  }
+
+  /** The interval without the part below zero, and with the value; the bound allows for the distance of both values. */
+  _raised(answers, sums, of = "mean") {
+    const number = of === "mean" ? Math.max(this.count, 1.0) : 1.0;
+    for (let i = 0; i < sums.length; i += 1) {
+      const value = sums[i] / number;
+      answers.bound[i] += Math.abs(value - answers.value[i]);
+      answers.value[i] = value;
+      answers.lower[i] = Math.min(Math.max(answers.lower[i], 0.0), value);
+      answers.upper[i] = Math.max(answers.upper[i], value);
+    }
     return answers;
   }
 }
@@ -617,7 +667,31 @@ const COMBINATION = {
   },
 };
 
-const FUNCTIONS = { table: TABLE, points: POINTS, curve: CURVE, "public combination": COMBINATION };
+function placesShape(header) {
+  fields(header, ["type", "cells", "weights", "release"], ["constants"]);
+  const cells = list(header.cells).map((each) => whole(each, 1, MOST_PLACES));
+  const number = cells.reduce((product, each) => product * (each + 1), 1);
+  require(number <= MOST_PLACES);
+  return { cells, bytes: number * numberSize(header.weights), release: whole(header.release, 0, Number.MAX_SAFE_INTEGER) };
+}
+
+const NONNEGATIVE = {
+  size(header) {
+    const { bytes, release } = placesShape(header);
+    return bytes + release;
+  },
+  build(header, payload) {
+    const { cells, bytes } = placesShape(header);
+    const own = read(payload.subarray(bytes), { table: TABLE, points: POINTS });
+    require(own.box !== null && cells.length === own.box.dim);
+    const weights = Float64Array.from(decodeNumbers(payload.subarray(0, bytes), header.weights), Number);
+    require(weights.every((each) => each >= 0.0));
+    const basis = { box: own.box, cells, degrees: cells.map(() => 0), nodes: cells.map((each) => each + 1) };
+    return new NonnegativeFunction(own, new GridReading(basis, own.kernel, header.constants), weights);
+  },
+};
+
+const FUNCTIONS = { table: TABLE, points: POINTS, curve: CURVE, "public combination": COMBINATION, nonnegative: NONNEGATIVE };
 const KINDS = { ...FUNCTIONS, bundle: BUNDLE };
 
 function read(bytes, kinds) {

@@ -45,6 +45,12 @@ def _grid(kernel: Any, data: Any, **options: Any) -> Released:
     return hs.grid(kernel, bounds=(0, 10), **options).add(data).release(epsilon=1.0, insecure_noise_seed=3)
 
 
+def _raised() -> Released:
+    found = _grid(hs.GaussianKernel(2, 1.0), PLANE)
+    assert isinstance(found, hs.ReleasedFunction)
+    return found.nonnegative()
+
+
 def _race(kernel: Any, data: Any, **options: Any) -> Released:
     given = {"rows": 40, "width": 50, **options}
     return hs.race(kernel, **given).add(data).release(rho=0.5, rows=40, insecure_noise_seed=3)
@@ -88,6 +94,7 @@ FURTHER: dict[str, tuple[Callable[[], Any], Any]] = {
     "grid of a scaled Euclidean kernel": (lambda: _grid(_units(hs.EuclideanKernel(2, 0.2)), PLANE), PLANE),
     "rows of columns with units": (lambda: _race(_units(hs.EuclideanKernel(2, 0.2)), PLANE), PLANE),
     "a step of a stream": (lambda: _step(), LINE),
+    "a non-negative version": (lambda: _raised(), PLANE),
     "grid in space": (lambda: _grid(hs.GaussianKernel(3, 2.0), SPACE), SPACE),
     "grid of another degree": (lambda: _grid(hs.GaussianKernel(1, 1.0, power=2), LINE, degree=5), LINE),
     "grid on steps": (lambda: _grid(hs.GaussianKernel(1, 1.0), LINE.round(), steps=1.0), LINE.round()),

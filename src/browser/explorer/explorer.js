@@ -30,7 +30,12 @@ export const startState = (subject, ranges) => ({
   mode: "overlay",
   level: 0.95,
   together: null,
+  values: "raised",
 });
+
+/** Whether a map can show the non-negative version of a function: that of a whole release, which counts records. */
+const canRaise = ({ counts, local = false, names }, { shown, other }) =>
+  counts && !local && other === null && names.length === 2 && shown[1] !== null;
 
 // --- from answers to a picture --------------------------------------------------------------------------------------
 
@@ -320,6 +325,7 @@ export function choicesOf(subject, state, others, { arranged, read, coloured }) 
       second !== null && dim > 2 && column("Upwards", rest, second, (axis) => arrange(first, axis)),
     ),
     readings.length > 1 && labelled("Reading", readings, state.of, set("of", read)),
+    canRaise(subject, state) && labelled("Values", [["raised", "Never negative"], ["released", "As released"]], state.values, set("values", read)),
     second !== null && !subject.classes && labelled("Colour", [["value", "Value"], ["error", "Its error"]], state.layer, set("layer", coloured)),
     others.length > 0 && comparison(subject, state, others, arranged),
     !subject.classes && subject.questions === null && intervals(state, set, read),
@@ -636,7 +642,7 @@ function explore(place, subject, ranges, { others, requests, compact }) {
     await attempt(async () => {
       const request = lattice(subject, state, affordable(brief));
       const started = performance.now();
-      const answers = await bothAt(request.points, { signal, lattice: request.lattice, together: isTogether(state) });
+      const answers = await bothAt(request.points, { signal, lattice: request.lattice, together: isTogether(state), nonnegative: canRaise(subject, state) && state.values === "raised" });
       took = performance.now() - started;
       speed = request.points.length / Math.max(took, 0.2);
       current = { request, answers };

@@ -19,7 +19,7 @@ from ._cells import (
     sizes_and_spread,
 )
 from ._compare import Comparison, Region, compare
-from ._difference import fit_records, nearest_probabilities
+from ._difference import fit_records
 from ._drift import Drift, DriftCheck, drift
 from ._two_sample_test import (
     Coordinates,
@@ -35,6 +35,6 @@ __all__ = [
     "COVARIANCE_TYPES", "FULL", "SPHERICAL", "Cells", "Comparison", "Coordinates", "Drift", "DriftCheck",
     "Mixture", "Region", "Sketch", "SquaredDistance", "TwoSampleTest", "check_function", "cluster_cells",
     "compare", "drift", "enough_cells", "filtered_test", "fit_mixture", "fit_records", "nearest_centers",
-    "nearest_probabilities", "number_of_clusters", "number_of_components", "released_cells", "restricted",
+    "number_of_clusters", "number_of_components", "released_cells", "restricted",
     "separate_test", "sizes_and_spread", "squared_distance", "weighted_square_tail",
 ]  # fmt: skip

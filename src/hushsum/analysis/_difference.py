@@ -27,6 +27,7 @@ from hushsum.releases import (
     Points,
     ReleasedFunction,
     check_question,
+    nearest_probabilities,
     normal_answers,
     normal_quantile,
     query_points,
@@ -112,13 +113,6 @@ def _onto_simplex(weights: Floats) -> Floats:
     """
     kept = np.maximum(weights, 0.0)
     return kept if kept.sum() <= 1.0 else nearest_probabilities(weights)
-
-
-def nearest_probabilities(values: Floats) -> Floats:
-    """The nearest probabilities, in squared distance (Duchi et al. 2008)."""
-    falling = np.sort(values)[::-1]
-    excess = (np.cumsum(falling) - 1.0) / np.arange(1, len(values) + 1)
-    return np.asarray(np.maximum(values - excess[np.flatnonzero(falling > excess)[-1]], 0.0))
 
 
 _CANDIDATES: Final = 4096

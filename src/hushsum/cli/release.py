@@ -167,6 +167,7 @@ def heatmap(
     plane: bool = setting(False, "The columns lie in a plane; they are no longitude and latitude."),
     size: int = setting(512, "Pixels along each side of pictures and rasters."),
     level: float = setting(0.95, "Level of the intervals."),
+    as_released: bool = setting(False, "Draw the released values, some below 0, not the nearest of records."),
     yes: options.Yes = False,
     allow_clipping: options.AllowClipping = False,
     threads: options.Threads = None,
@@ -183,7 +184,7 @@ def heatmap(
 
     hushsum heatmap trips.hush -o trips.png -o trips.tif
     """
-    choice = MapChoice(bandwidth, records.bounds, not plane, size, level)
+    choice = MapChoice(bandwidth, records.bounds, not plane, size, level, as_released)
     if len(sources) == 1 and is_released(sources[0]):
         if ledger.given() is not None or (request.epsilon, request.delta, request.rho) != (None, None, None):
             rule = "must be left out for a .hush file, whose maps spend nothing"

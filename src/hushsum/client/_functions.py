@@ -240,6 +240,10 @@ class RemoteFunction(_Remote, Presented):
         """The function itself, which needs the service no more; for those whom its owner allows it."""
         return load_function(io.BytesIO(self._file()))
 
+    def nonnegative(self) -> ReleasedFunction:
+        """The version that is never negative, of the function itself: see :meth:`local`."""
+        return self.local().nonnegative()
+
     def _query(self, Q: object, **request: Any) -> dict[str, Floats]:
         """Which values a function takes is checked by the service."""
         if self.dim is not None:

@@ -11,10 +11,10 @@ from typing import Any, Final
 import numpy as np
 
 from hushsum._types import Floats
-from hushsum.analysis import nearest_probabilities
 from hushsum.kernels import HammingKernel
 from hushsum.privacy import RECORD, Promise, Relation, calibrate
 from hushsum.records import NumberColumn, clipping_allowed
+from hushsum.releases import nearest_probabilities
 from hushsum.tables import MOST_COLUMNS, Marginals
 from hushsum.tally import Tally
 

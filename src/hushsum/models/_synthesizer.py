@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from hushsum._types import Floats
-from hushsum.analysis import nearest_probabilities
 from hushsum.declaration import setting
 from hushsum.errors import UsageError
 from hushsum.kernels import Batch, positive_integer
@@ -40,7 +39,7 @@ from hushsum.privacy import (
     stated_mechanism,
 )
 from hushsum.records import DeclaredColumn, NumberColumn, ParameterCheck, choose_mixed, in_memory, pyarrow
-from hushsum.releases import Bundle, NoisyTable, ReleasedFunction
+from hushsum.releases import Bundle, NoisyTable, ReleasedFunction, nearest_probabilities
 from hushsum.tables import Marginals
 from hushsum.tally import Tally
 

@@ -59,6 +59,7 @@ class MapChoice:
     geographic: bool = True
     size: int = MAP_SIZE
     level: float = 0.95
+    as_released: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +148,7 @@ def _check_outputs(outputs: Sequence[str], *, inputs: Sequence[str]) -> None:
 
 
 def _save(function: ReleasedFunction, outputs: Sequence[str], choice: MapChoice) -> None:
-    drawn = HeatMap(function, choice.geographic, choice.level)
+    drawn = HeatMap(function, choice.geographic, choice.level, choice.as_released)
     for each in outputs:
         drawn.save(each, size=choice.size)
 

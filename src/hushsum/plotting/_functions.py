@@ -11,7 +11,7 @@ from typing import Unpack
 import numpy as np
 
 from hushsum._types import Floats
-from hushsum.errors import UsageError
+from hushsum.errors import HushsumError, UsageError
 from hushsum.kernels import (
     CategoricalKernel,
     ColumnKernel,
@@ -116,12 +116,25 @@ def function_picture(function: ReleasedFunction, view: View, *, small: bool = Fa
     """The picture of a function; a ``small`` one has fewer points."""
     number = (_SMALL_CURVE_POINTS, _SMALL_MAP_POINTS) if small else (_CURVE_POINTS, _MAP_POINTS)
     points, steps = view.points(number_of_columns(function), number[len(view.axes) - 1])
-    answers = function.query(points, of=view.quantity, level=view.level, simultaneous=view.simultaneous)
+    shown = function
+    if not small and len(view.axes) == function.dim == 2:
+        shown = never_negative(function)
+    answers = shown.query(points, of=view.quantity, level=view.level, simultaneous=view.simultaneous)
     content = shown_answers(view, steps, answers)
     notes = (view.note(function.columns), _error_note(function, view, content), function.claim.sentence())
     name = answer_in_words(function.kernel, view.quantity)
     caption = " ".join(filter(None, notes))
     return Picture(_title(function.kernel, name), caption, content, (*view.labels, name))
+
+
+def never_negative(function: ReleasedFunction) -> ReleasedFunction:
+    """The non-negative version of a function, from which maps are drawn; the function where it has none, or
+    where a service does not give it away.
+    """
+    try:
+        return function.nonnegative()
+    except HushsumError:
+        return function
 
 
 def shown_answers(

@@ -32,6 +32,7 @@ from hushsum.records import Bounds, DeclaredBounds
 from hushsum.releases import ReleasedFunction, check_level
 
 from ._drawing import FORMATS, Picture, PixelMap, check_format, save_figure
+from ._functions import never_negative
 from ._web_page import web_page
 
 if TYPE_CHECKING:
@@ -63,6 +64,9 @@ class HeatMap:
         Whether the columns are longitude and latitude in degrees.
     level : float
         Of the intervals that decide what is hatched.
+    as_released : bool
+        Whether values are drawn as they were released, some below 0, and not those of the non-negative
+        version of the function; only these are drawn of a function that has no such version.
 
     Privacy
     -------
@@ -72,6 +76,12 @@ class HeatMap:
     function: ReleasedFunction
     geographic: bool = True
     level: float = 0.95
+    as_released: bool = False
+
+    @property
+    def drawn(self) -> ReleasedFunction:
+        """The function that maps show: the non-negative version, if there is one and it is not declined."""
+        return self.function if self.as_released else never_negative(self.function)
 
     @property
     def claim(self) -> Claim:
@@ -109,12 +119,14 @@ class HeatMap:
 
     def raster(self, size: Size = MAP_SIZE) -> Raster:
         """Records per area at the middles of ``size`` × ``size`` pixels, or of (width, height)."""
-        return raster_of(self.function, size, level=self.level, area=self._area, unit=self.unit)
+        return raster_of(self.drawn, size, level=self.level, area=self._area, unit=self.unit)
 
     def picture(self, size: Size = MAP_SIZE) -> Picture:
         """The map and its words, hatched where no value differs from zero."""
         raster = self.raster(size)
         note = f"Hatched: cannot be distinguished from zero, by {self.level:.0%} intervals for the whole map."
+        if self.drawn is not self.function:
+            note += " Values are the nearest ones that are not negative and fit the number of records."
         caption = f"{note} {self.claim.sentence()}"
         labels = (*self._labels(), self.unit)
         return Picture(f"Private heat map, {self.unit}", caption, PixelMap(raster, self._aspect), labels)
@@ -126,7 +138,7 @@ class HeatMap:
     def page(self, *, title: str = "Private heat map") -> str:
         """A self-contained HTML page: the map, a point query and the claim; it loads nothing."""
         stream = io.BytesIO()
-        self.function.save(stream)
+        self.drawn.save(stream)
         options = {
             "quantity": "area",
             "area": {"factor": 1.0 / self._area, "name": self.unit},
@@ -199,6 +211,7 @@ def heatmap(
     geographic: bool = True,
     columns: Sequence[str] | None = None,
     level: float = 0.95,
+    as_released: bool = False,
     **keywords: Unpack[MapKeywords],
 ) -> HeatMap:
     """A private heat map of points: density with intervals, to be drawn and exported. Spends the claim.
@@ -221,6 +234,8 @@ def heatmap(
         projection about the middle of the bounds: :class:`hushsum.plotting.LocalScale`.
     level : float, default 0.95
         Of the intervals, for the whole map together.
+    as_released : bool, default False
+        Draw values as they were released, some below 0, in place of those of ``function.nonnegative()``.
     epsilon, delta, rho, columns
         As for :func:`hushsum.release`.
     **keywords
@@ -262,7 +277,7 @@ def heatmap(
         rho=rho,
         **keywords,
     )
-    return HeatMap(function, geographic, level)
+    return HeatMap(function, geographic, level, as_released)
 
 
 # --- pixels -------------------------------------------------------------------------------------------------

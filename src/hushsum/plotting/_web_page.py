@@ -25,6 +25,7 @@ from hushsum.releases import (
     Bundle,
     CombinedFunction,
     NoisyTable,
+    NonnegativeFunction,
     Range,
     RealFunction,
     Released,
@@ -248,6 +249,8 @@ def check_readable(released: Released, size: int) -> None:
         raise UsageError(rule, got=f"{size >> 20} MB", remedy=remedy)
     parts = list(released.parts.values()) if isinstance(released, Bundle) else [released]
     for part in parts:
+        if isinstance(part, NonnegativeFunction):
+            part = part.function
         if isinstance(part, NoisyTable):
             structured = isinstance(part.basis, FourierFeatures) and part.basis.structured
             if part.basis.in_pages and not structured:

@@ -47,6 +47,7 @@ from ._noisy_table import (
     step_covariance,
     stream_unit,
 )
+from ._nonnegative import NonnegativeFunction, nearest_probabilities
 from ._points import (
     MOST_NUMBERS,
     FeatureErrors,
@@ -83,12 +84,12 @@ __all__ = [
     "COMMON_FACTS", "ESTIMATORS", "FEWEST_POINTS", "MOST_NUMBERS", "MOST_POINTS", "PUBLIC_SAMPLE",
     "ROUNDING_SHARE", "UNKNOWN_ERRORS", "UNSEEN_SHARE", "Answers", "Bundle", "CoefficientFunction", "Column",
     "CombinedFunction", "Description", "Detail", "FeatureErrors", "ForwardedFacts", "NeighbourDensity",
-    "NoisyTable", "Payload", "PlotKeywords", "PlottedColumns", "Points", "PointsFunction", "Prepared",
-    "Presented", "PublicFacts", "QueryOptions", "Quotient", "Range", "RealFunction", "Released",
-    "ReleasedFunction", "ReportedFunction", "SharpenedFunction", "StepCovariance", "StreamStep",
-    "TableFunction", "all_measured", "check_kernel", "check_level", "check_question", "combine",
+    "NoisyTable", "NonnegativeFunction", "Payload", "PlotKeywords", "PlottedColumns", "Points",
+    "PointsFunction", "Prepared", "Presented", "PublicFacts", "QueryOptions", "Quotient", "Range",
+    "RealFunction", "Released", "ReleasedFunction", "ReportedFunction", "SharpenedFunction", "StepCovariance",
+    "StreamStep", "TableFunction", "all_measured", "check_kernel", "check_level", "check_question", "combine",
     "common_fields", "encode_reals", "file_bytes", "function_in", "function_type", "largest_step",
-    "load_function", "load_released", "neighbour_density", "noise_table", "normal_answers", "normal_quantile",
-    "query_points", "register", "register_reals", "round_cells", "sample_points", "simultaneous_reach",
-    "step_covariance", "stored_integer", "stream_unit",
+    "load_function", "load_released", "nearest_probabilities", "neighbour_density", "noise_table",
+    "normal_answers", "normal_quantile", "query_points", "register", "register_reals", "round_cells",
+    "sample_points", "simultaneous_reach", "step_covariance", "stored_integer", "stream_unit",
 ]  # fmt: skip

@@ -6,6 +6,7 @@ import io
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import (
     IO,
@@ -154,6 +155,9 @@ class ReleasedFunction(Protocol, metaclass=RoleType):
 
     def plot(self, ax: Axes | None = None, **keywords: Unpack[PlotKeywords]) -> Axes:
         """Draw a curve with its error band, a heat map, or a slice of a function of more columns."""
+
+    def nonnegative(self) -> ReleasedFunction:
+        """The version whose answers are those of records: never negative, and consistent with the count."""
 
     def save(self, target: PathOrFile) -> None:
         """Write the function to a ``.hush`` file."""
@@ -664,6 +668,37 @@ class LocalFunction(Presented, StoredRelease, _Declared):
     def _answers(self, points: Points, options: QueryOptions) -> Answers:
         """The answers at points that were read once."""
 
+    def nonnegative(self) -> ReleasedFunction:
+        """The version whose answers are those of some dataset: post-processing, nothing is spent.
+
+        No answer is negative, and all of them fit together: they are kernel sums of weighted places in the
+        box that sum to the released number of records. Where noise is large, a map of it is much nearer to
+        the truth; single answers are biased. It is a released function of its own, with intervals, and can
+        be saved; see `hushsum.releases.NonnegativeFunction`. For one to four columns with bounds.
+
+        Raises
+        ------
+        UsageError
+            where there is none: without bounds, for kernels that are not sums of products over columns or
+            take negative values, and for boxes of too many bandwidths.
+
+        Examples
+        --------
+        >>> import hushsum as hs
+        >>> tally = hs.grid(hs.GaussianKernel(dim=1, bandwidth=0.1), bounds=(-1, 1))
+        >>> f = tally.add([[0.5]] * 200).release(epsilon=0.1, insecure_noise_seed=0).nonnegative()
+        >>> bool(f([[-0.9], [-0.5], [0.0], [0.9]]).min() >= 0.0)
+        True
+        """
+        return self._nonnegative
+
+    @cached_property
+    def _nonnegative(self) -> ReleasedFunction:
+        # Here and not above: the module derives its kind from this class.
+        from ._nonnegative import nonnegative_version
+
+        return nonnegative_version(self)
+
     def _points(self, Q: object) -> Points:
         return query_points(Q, dim=self.dim, columns=self.columns)
 
@@ -770,12 +805,16 @@ def load_function(source: PathOrFile) -> ReleasedFunction:
     return function_in(_read(source, check))
 
 
-def load_table(source: IO[bytes]) -> ReleasedFunction:
-    """The released table in the bytes of a file; nothing that holds a further file, so that none nests."""
+def load_single(source: IO[bytes]) -> ReleasedFunction:
+    """The released table or points in the bytes of a file; nothing that holds a further file, so that none
+    nests.
+    """
 
     def check(kind: object) -> None:
-        if kind != "table":
-            raise FileRefused("the file inside this file must be a released table", remedy="get a fresh copy")
+        if kind not in ("table", "points"):
+            raise FileRefused(
+                "the file inside this file must be a released table, or points", remedy="get a fresh copy"
+            )
 
     return function_in(_read(source, check))
 

@@ -28,7 +28,7 @@ from ._base import (
     QueryOptions,
     ReleasedFunction,
     file_bytes,
-    load_table,
+    load_single,
     normal_answers,
     query_points,
     register,
@@ -42,26 +42,17 @@ PUBLIC_SAMPLE: Final = "the sample that parameters and answers were derived from
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ForwardedFacts(LocalFunction):
-    """A reader of ``function`` and public points, whose claim, kernel, count, columns and bounds are those of
-    that function. The points are read, and stored, as they are, so the claim states that they are public.
-    """
+    """A reader of ``function``, whose claim, kernel, count, columns and bounds are those of that function."""
 
-    joined: ClassVar[str]
-    """How the function and the points go together, in words."""
-
-    function: NoisyTable
-    points: NDArray[np.float64]
+    function: LocalFunction
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.function!r}, points={len(self.points)}, {self.claim!r})"
+        return f"{type(self).__name__}({self.function!r}, {self.claim!r})"
 
     @property
     def facts(self) -> PublicFacts:
-        """The facts of the function; the claim also has the assumption that the public points are public."""
-        facts, known = self.function.facts, self.function.claim.assumptions
-        if PUBLIC_SAMPLE in known:
-            return facts
-        return replace(facts, claim=replace(facts.claim, assumptions=(*known, PUBLIC_SAMPLE)))
+        """The facts of the function."""
+        return self.function.facts
 
     @property
     def kernel(self) -> Kernel:
@@ -88,14 +79,35 @@ class ForwardedFacts(LocalFunction):
         """The declared box that records were clipped to; None if not declared."""
         return self.function.bounds
 
+    def stated(self) -> Header:
+        """The facts are those of the release, whose file is in this one."""
+        return {"type": self.kind}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReadWithPoints(ForwardedFacts):
+    """A reader of a released table and public points. The points are read, and stored, as they are, so the
+    claim states that they are public.
+    """
+
+    joined: ClassVar[str]
+    """How the function and the points go together, in words."""
+
+    function: NoisyTable
+    points: NDArray[np.float64]
+
+    @property
+    def facts(self) -> PublicFacts:
+        """The facts of the function; the claim also has the assumption that the public points are public."""
+        facts, known = self.function.facts, self.function.claim.assumptions
+        if PUBLIC_SAMPLE in known:
+            return facts
+        return replace(facts, claim=replace(facts.claim, assumptions=(*known, PUBLIC_SAMPLE)))
+
     def details(self) -> tuple[Detail, ...]:
         """The release, and the number of public points it is read with."""
         number = len(self.points)
         return (*self.function.details(), Detail("points", number, f"{self.joined} {number} public points"))
-
-    def stated(self) -> Header:
-        """The facts are those of the release, whose file is in this one."""
-        return {"type": self.kind}
 
     def _payload(self) -> Payload:
         release = file_bytes(self.function)
@@ -113,7 +125,7 @@ def _read(header: Header, payload: memoryview) -> tuple[NoisyTable, NDArray[np.f
     """The released table and the points; ValueError for something else, or points that are not finite."""
     number, dim = header["points"]
     size = encoded_size((number, dim), REAL, reals=True)
-    function = load_table(io.BytesIO(bytes(payload[size:])))
+    function = load_single(io.BytesIO(bytes(payload[size:])))
     points = decode_array(payload[:size], (number, dim), REAL).copy()
     if not isinstance(function, NoisyTable) or not np.isfinite(points).all():
         raise ValueError("points")
@@ -128,7 +140,7 @@ _NUMBERS_AT_A_TIME: Final = 1 << 22
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CombinedFunction(ForwardedFacts):
+class CombinedFunction(ReadWithPoints):
     """Mean kernel values from a release and from a public sample, weighted by their inverse variances.
 
     Where noise is large beside the sampling error of the public points, answers come mostly from these; with
@@ -278,7 +290,7 @@ register(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SharpenedFunction(ForwardedFacts):
+class SharpenedFunction(ReadWithPoints):
     """Fourier features with public points that explain most of them: ``f.with_public_points(points)``.
 
     Answers are unbiased whatever the points, with smaller errors the better these resemble the records:

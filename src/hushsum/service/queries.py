@@ -308,8 +308,9 @@ def answer(function: Queryable, points: Any, asked: QueryParameters, response_ty
     model = isinstance(function, AnsweringModel | ExactModel)
     of, level = asked.of or (PREDICT if model else "mean"), asked.level
     together = asked.simultaneous == "true"
-    if model and together:
-        raise UsageError("simultaneous", "is for functions", got="it for a model")
+    for name in ("simultaneous", "nonnegative"):
+        if model and getattr(asked, name) == "true":
+            raise UsageError(name, "is for functions", got="it for a model")
     if model != (of == PREDICT) or (model and asked.only):
         takes = (
             "only of=predict, since it is a model" if model else "of=mean or of=sum, since it is not a model"
@@ -318,13 +319,19 @@ def answer(function: Queryable, points: Any, asked: QueryParameters, response_ty
     parts: dict[str, NDArray[Any]]
     if isinstance(function, AnsweringModel | ExactModel):
         parts = function.answers(points, level=level)
-    elif asked.only:
+        return _encoded(parts, of, level, response_type)
+    if asked.nonnegative == "true":
+        function = function.nonnegative()
+    if asked.only:
         parts = {"value": function(points) if of == "mean" else function.sum(points)}
     else:
         answers = function.query(points, of=of, level=level, simultaneous=together)
         parts = {name: getattr(answers, name) for name in PARTS}
-    encode = _as_arrow if response_type == ARROW else _as_json
-    return encode(parts, of, level)
+    return _encoded(parts, of, level, response_type)
+
+
+def _encoded(parts: dict[str, NDArray[Any]], of: str, level: float, response_type: str) -> bytes:
+    return (_as_arrow if response_type == ARROW else _as_json)(parts, of, level)
 
 
 def _as_json(parts: dict[str, NDArray[Any]], of: str, level: float) -> bytes:

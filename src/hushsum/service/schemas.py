@@ -358,6 +358,7 @@ class QueryParameters(RequestBody):
     level: Annotated[float, Field(gt=0, lt=1)] = 0.95
     only: Literal["value"] | SkipJsonSchema[None] = None
     simultaneous: Literal["true", "false"] = "false"
+    nonnegative: Literal["true", "false"] = "false"
 
 
 class QueryRequest(RequestBody):

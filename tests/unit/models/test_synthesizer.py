@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
 import hushsum as hs
-from hushsum.analysis import nearest_probabilities
 from hushsum.errors import DataRefused, UsageError
 from hushsum.models import (
     CategoryColumn,
@@ -29,6 +28,7 @@ from hushsum.models import (
     fit_mixture,
 )
 from hushsum.models import _synthesizer as product_mixture
+from hushsum.releases import nearest_probabilities
 from tests.exact_tallies import exact_table
 
 N = 20_000

@@ -63,10 +63,27 @@ def test_hatching_does_not_depend_on_the_number_of_pixels(heat: HeatMap) -> None
 def test_intervals_are_those_of_the_function(heat: HeatMap) -> None:
     raster = heat.raster(8)
     x, y = raster.middles
-    (answer,) = heat.function.query([[x[3], y[2]]], of="sum")
+    (answer,) = heat.function.nonnegative().query([[x[3], y[2]]], of="sum")
     assert raster.value[2, 3] == pytest.approx(answer["value"] / heat._area, rel=1e-9)
     # Wider than an interval at one point.
     assert raster.lower[2, 3] < answer["lower"] / heat._area
+
+
+def test_maps_show_no_negative_density_and_the_released_total(heat: HeatMap) -> None:
+    scale = LocalScale.of(BOX)
+    noisy = hs.heatmap(POINTS, bounds=BOX, bandwidth=150, epsilon=0.1, insecure_noise_seed=3)
+    raster = noisy.raster(96)
+    assert raster.value.min() >= 0.0
+    assert (raster.lower >= 0.0).all()
+    pixel = 0.2 / 96 * scale.longitude * (0.1 / 96) * scale.latitude / 1e6
+    # But for what the kernel spreads beyond the box.
+    assert raster.value.sum() * pixel == pytest.approx(noisy.function.count, rel=0.03)
+    released = HeatMap(noisy.function, as_released=True).raster(96)
+    assert released.value.min() < 0.0
+    np.testing.assert_array_equal(raster.hidden, released.hidden)
+    truth = hs.heatmap(POINTS, bounds=BOX, bandwidth=150, epsilon=1000.0).raster(96).value
+    errors = [np.abs(each - truth).sum() for each in (raster.value, np.maximum(released.value, 0.0))]
+    assert errors[0] < 0.6 * errors[1]
 
 
 def test_maps_of_nothing_are_hatched() -> None:

@@ -155,6 +155,19 @@ def test_simultaneous_intervals_are_those_of_the_library(served: tuple[Town, str
     assert (np.array(found["upper"]) > alone["upper"]).all()
 
 
+def test_the_non_negative_version_is_that_of_the_library(served: tuple[Town, str, Any]) -> None:
+    town, id, _ = served
+    points = [[0.0, 0.0], [1.0, 1.0], [2.0, 0.5]]
+    town.refused("olga", "POST", f"/functions/{id}/query?nonnegative=true", 422, json={"points": points})
+    f = hs.grid(hs.GaussianKernel(dim=2, bandwidth=0.5), bounds=(-2, 3)).release(epsilon=1.0)
+    id = town.publish(town.dataset(name="other"), "bounded", f)
+    path = f"/functions/{id}/query?of=sum&nonnegative=true"
+    found = town.ok("olga", "POST", path, json={"points": points})
+    expected = f.nonnegative().query(points, of="sum")
+    np.testing.assert_allclose(found["value"], expected.value)
+    np.testing.assert_allclose(found["lower"], expected.lower)
+
+
 def test_other_formats_and_long_bodies(served: tuple[Town, str, Any]) -> None:
     town, id, _ = served
     path = f"/functions/{id}/query"

@@ -201,8 +201,10 @@ async def answered(request: Request, context: Context, function: str, *, who: st
     if declared > limit:
         raise too_large(limit)
     pool = context.large_queries
-    # Simultaneous intervals draw the noise some hundred times, which takes as long as many points.
+    # Simultaneous intervals draw the noise some hundred times, which takes as long as many points. So does
+    # the first answer of a non-negative version in each process: it is never given at once.
     kind = f"{function} simultaneous" if asked.simultaneous == "true" else function
+    fitted = asked.nonnegative == "true"
     if isinstance(opened, ExactModel):
         # It stores its answers, and may have to wait for a lock.
         async with pool.place(who, kind, declared):
@@ -220,6 +222,7 @@ async def answered(request: Request, context: Context, function: str, *, who: st
         number = len(points)
     elif (
         body is not None
+        and not fitted
         and not isinstance(opened, HeavyFunction)
         and _is_quick(context, who, len(body), pool.costs.seconds(kind, len(body)))
     ):
@@ -233,6 +236,7 @@ async def answered(request: Request, context: Context, function: str, *, who: st
             path = function_path(function, context.settings)
             asked_of = {"asked": asked.model_dump(), "response_type": response_type}
             about = {"path": path, "points": form, **asked_of}
+            kind = f"{kind} nonnegative" if fitted else kind
             work = pool.calculate("query", about, body, kind=kind, size=len(body))
             found, encoded = await unless_client_leaves(request, work)
         number = found["points"]
@@ -276,7 +280,7 @@ def _query_parameters(request: Request) -> QueryParameters:
     except ValidationError:
         raise UsageError(
             "a query takes of=mean, sum or predict, a level between 0 and 1, only=value, and "
-            "simultaneous=true or false",
+            "simultaneous and nonnegative=true or false",
             remedy="remove others",
         ) from None
 

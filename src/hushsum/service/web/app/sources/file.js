@@ -13,18 +13,31 @@ const kept = new Map();
 
 /**
  * A source that answers from the file where the user may download it and the reader can answer it as Python does, and by
- * `query(of, points, signal, level)` otherwise; see sources/service.js.
+ * `query(of, points, signal, level, nonnegative)` otherwise; see sources/service.js.
  */
 export function fileSource(response, { file, query }) {
   const readable = response.download && !response.facts.model && response.facts.size <= LARGEST_BYTES;
   let origin = null;
   let slow = false;
+  let raised = true;
   return {
     origin: () => origin,
     /** The function itself, to be answered here; null where the service answers. */
     local: async () => (readable ? (await functionOf(response.sha256, file)).answers : null),
     async answer(of, points, options = {}) {
-      const { signal, lattice = null, together = false, glance = false, level = 0.95 } = options;
+      const { signal, lattice = null, together = false, glance = false, level = 0.95, nonnegative = false } = options;
+      // By Bonferroni's inequality.
+      const each = together ? 1 - (1 - level) / points.length : level;
+      if (nonnegative && raised)
+        try {
+          const answers = await query(of, points, signal, each, true);
+          origin = "The service computed the nearest values that are never negative and add up to the number of records.";
+          return answers;
+        } catch (problem) {
+          // A function that has no such version.
+          if (problem.status !== 422 && problem.status !== 400) throw problem;
+          raised = false;
+        }
       const found = readable && (!glance || kept.has(response.sha256)) ? await functionOf(response.sha256, file) : NONE;
       if (found.answers && !(slow && points.length > 1)) {
         const answers = await answered(found.answers, of, points, { signal, lattice, together, level });
@@ -35,8 +48,7 @@ export function fileSource(response, { file, query }) {
         }
       }
       origin = found.reason;
-      // By Bonferroni's inequality.
-      return query(of, points, signal, together ? 1 - (1 - level) / points.length : level);
+      return query(of, points, signal, each);
     },
   };
 }

@@ -28,6 +28,6 @@ export const sharedFile = (key) => ofLink(bytes(`/shared/${key}/file`, byLink));
 export const linkSource = (key, response) =>
   fileSource(response, {
     file: () => sharedFile(key),
-    query: (of, points, signal, level) =>
-      ofLink(ask("POST", `/shared/${key}/query?of=${of}&level=${level}`, { ...byLink, body: { points }, signal })),
+    query: (of, points, signal, level, nonnegative = false) =>
+      ofLink(ask("POST", `/shared/${key}/query?of=${of}&level=${level}&nonnegative=${nonnegative}`, { ...byLink, body: { points }, signal })),
   });
