@@ -39,7 +39,7 @@ def country(seed: int, number: int, *, cities: int = 60, rural: float = 0.2) -> 
     points = middles[chosen] + rng.standard_t(4, (number, 2)) * spreads[chosen][:, None]
     lone = rng.random(number) < rural
     points[lone] = rng.uniform(0.1, 0.9, (int(lone.sum()), 2))
-    return np.clip(points, 0.0, 1.0)
+    return np.asarray(np.clip(points, 0.0, 1.0))
 
 
 def streets(seed: int, number: int) -> Floats:
@@ -57,7 +57,7 @@ def _columns(file: str, *ranges: tuple[str, float]) -> Floats:
     """Two columns that begin at 0, as parts of a declared range."""
     table = pq.read_table(dataset_file(file), columns=[name for name, _ in ranges])
     columns = [table[name].to_numpy().astype(np.float64) / most for name, most in ranges]
-    return np.clip(np.stack(columns, axis=1), 0.0, 1.0)
+    return np.asarray(np.clip(np.stack(columns, axis=1), 0.0, 1.0))
 
 
 SCORED: dict[str, Callable[[], Floats]] = {
