@@ -694,14 +694,26 @@ const NONNEGATIVE = {
 const FUNCTIONS = { table: TABLE, points: POINTS, curve: CURVE, "public combination": COMBINATION, nonnegative: NONNEGATIVE };
 const KINDS = { ...FUNCTIONS, bundle: BUNDLE };
 
+/**
+ * The header of a file without what the owner stated, and that. A statement bears on no answer, so that each is shown, and
+ * none needs to be known here.
+ */
+function withoutStatement({ statement = {}, ...header }) {
+  require(isObject(statement) && Object.values(statement).every((value) => !isObject(value) && !Array.isArray(value)));
+  return { header, statement };
+}
+
 function read(bytes, kinds) {
   const kindOf = (header) => {
     if (typeof header.type === "string" && Object.hasOwn(kinds, header.type)) return kinds[header.type];
     throw unsupported(`This page does not answer functions of the type ${JSON.stringify(header.type ?? null)}`);
   };
   try {
-    const { header, payload } = readContainer(bytes, (found) => kindOf(found).size(found));
-    return kindOf(header).build(header, payload);
+    const { header: whole, payload } = readContainer(bytes, (found) => kindOf(found).size(found));
+    const { header, statement } = withoutStatement(whole);
+    const found = kindOf(header).build(header, payload);
+    found.statement = { ...found.own?.statement, ...statement };
+    return found;
   } catch (error) {
     if (error instanceof FileRefused) throw error;
     // A header whose values have other types than the reader expects.

@@ -339,9 +339,12 @@ def _typed(declared: Parameter, hint: Any) -> Parameter:
 
 
 def picked(request: type[R], given: Mapping[str, Any]) -> R:
-    """The request with those of the arguments of a call that are its fields, by name."""
+    """The request with those of the arguments of a call that are its fields, by name, and the dataclasses
+    that it is made of with theirs.
+    """
     kind: Any = request
-    return request(**{each.name: given[each.name] for each in fields(kind) if each.name in given})
+    made = {place: picked(hint, given) for place, hint, each in declared_fields_of(kind) if each is None}
+    return request(**made | {each.name: given[each.name] for each in fields(kind) if each.name in given})
 
 
 def taking_fields_of(request: Callable[P, R]) -> Callable[[Callable[[R], T]], Callable[P, T]]:
@@ -406,9 +409,9 @@ def check_fields(request: object) -> None:
 C = TypeVar("C", bound=Callable[..., Any])
 
 
-def shows_keywords(keywords: type[Mapping[str, Any]], **defaults: object) -> Callable[[C], C]:
+def shows_keywords(keywords: type[Mapping[str, Any]], *requests: Any, **defaults: object) -> Callable[[C], C]:
     """Makes ``help()`` of a function list the names in the typed dictionary that its ``**keywords`` are, with
-    these defaults, or None.
+    these defaults, those of the fields of requests, or None.
 
     >>> class Seeded(typing.TypedDict, total=False):
     ...     seed: int
@@ -418,11 +421,13 @@ def shows_keywords(keywords: type[Mapping[str, Any]], **defaults: object) -> Cal
     ['size', 'seed']
     """
 
+    known = {each.name: each.default for request in requests for each in fields(request)} | defaults
+
     def shown(call: C) -> C:
         signature = inspect.signature(call)
         own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
         more = [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=defaults.get(name))
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=known.get(name))
             for name in keywords.__annotations__
         ]
         vars(call)["__signature__"] = signature.replace(parameters=[*own, *more])

@@ -11,9 +11,9 @@ import pytest
 from pydantic import ValidationError
 
 import hushsum as hs
-from hushsum.methods import ReleaseKeywords, method_named, method_names
+from hushsum.methods import method_named, method_names
 from hushsum.models import PrivateDensity
-from hushsum.privacy import Booking, ReleaseRequest
+from hushsum.privacy import Booking, BookingKeywords, ReleaseKeywords, ReleaseRequest, Statement
 from hushsum.secret_functions import FreshAnswers, answer_once, serve
 from hushsum.service.schemas import ReleaseClaimRequest
 from tests.contract.fitted_models import MODELS
@@ -31,7 +31,7 @@ def parameters(call: Callable[..., Any]) -> dict[str, Any]:
             continue
         keywords = get_type_hints(call).get(each.name)
         # A registered tally takes the same ones, mixed with its own sizes.
-        typed = get_args(keywords)[0] if get_origin(keywords) is Unpack else ReleaseKeywords
+        typed = get_args(keywords)[0] if get_origin(keywords) is Unpack else BookingKeywords
         found.update(dict.fromkeys(typed.__annotations__))
     return found
 
@@ -42,12 +42,21 @@ def test_the_service_takes_no_budget_key_or_seed_in_a_body(name: str) -> None:
         ReleaseClaimRequest.model_validate({"tally": TALLY, "name": "f", "epsilon": 1.0, name: 1})
 
 
-@pytest.mark.parametrize("call", [hs.Tally.release, hs.release], ids=["Tally.release", "hs.release"])
-def test_the_calls_that_are_written_out_have_every_field_of_the_request(call: Callable[..., Any]) -> None:
-    given = parameters(call)
-    assert {each.name: given.get(each.name, "missing") for each in fields(ReleaseRequest)} == {
-        each.name: each.default for each in fields(ReleaseRequest)
+def test_calls_take_every_field_of_the_request_by_name() -> None:
+    flat = {each.name for each in (*fields(ReleaseRequest), *fields(Statement))} - {"statement"}
+    assert set(ReleaseKeywords.__annotations__) == flat
+
+
+@pytest.mark.parametrize("call", [hs.Tally.release, hs.release, hs.stream], ids=lambda call: call.__name__)
+def test_help_shows_the_defaults_of_the_request_and_other_names_are_refused(call: Callable[..., Any]) -> None:
+    given, declared = parameters(call), {each.name: each.default for each in fields(ReleaseRequest)}
+    assert {name: given.get(name, "missing") for name in ReleaseKeywords.__annotations__} == {
+        name: declared.get(name) for name in ReleaseKeywords.__annotations__
     }
+    tally = hs.race(hs.EuclideanKernel(dim=1, bandwidth=1.0), rows=10)
+    more: Any = {hs.Tally.release: {}, hs.release: {"bandwidth": 1.0}, hs.stream: {"horizon": 2}}
+    with pytest.raises(TypeError, match="epsilom"):
+        call(tally, epsilom=1.0, **more[call])
 
 
 def releasing_calls() -> dict[str, Callable[..., Any]]:

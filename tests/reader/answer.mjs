@@ -13,9 +13,10 @@ function answered(answers) {
 }
 
 function facts(found) {
+  const { statement } = found;
   const claim = { ...found.claim, recordsPerUnit: Number(found.claim.recordsPerUnit) };
   if (found.kind === "model") return { kind: "model", claim, parts: found.parts.map(({ name }) => name) };
-  return { kind: "function", claim, count: found.count, countStderr: found.countStderr, columns: found.columns, complete: found.complete };
+  return { kind: "function", claim, statement, count: found.count, countStderr: found.countStderr, columns: found.columns, complete: found.complete };
 }
 
 /** A query that a kernel takes. */

@@ -122,6 +122,16 @@ def test_what_states_its_noise_rightly_is_read() -> None:
     assert not [each for each in found if "refused" in each or "threw" in each]
 
 
+@pytest.mark.parametrize("statement", [{"note": "as agreed", "year": 2026}, ["note"], {"note": {"more": 1}}])
+def test_a_statement_of_a_later_version_is_shown_if_it_is_one(statement: object) -> None:
+    prefix, header, payload = split((tables.FOLDER / "grid-epsilon.hush").read_bytes())
+    data = joined(prefix, json.dumps({**json.loads(header), "statement": statement}).encode(), payload)
+    (found,) = answered([{"base64": b64encode(data).decode(), "probe": True}])
+    plain = isinstance(statement, dict) and "year" in statement
+    assert found.get("statement") == (statement if plain else None)
+    assert ("refused" in found) != plain
+
+
 def test_an_empty_model_is_refused() -> None:
     header = {"type": "bundle", "about": {}, "arrays": [], "parts": [], "producer": "x"}
     header["claim"] = json.loads(split(_seeds()[0])[1])["claim"]

@@ -103,9 +103,12 @@ export function listed(parts) {
   return { value: list("value"), stderr: list("stderr"), lower: list("lower"), upper: list("upper") };
 }
 
-const aboutModel = ({ about, producer }) => [
-  ...Object.entries(about).filter(([, value]) => typeof value !== "object").map(([name, value]) => [name, String(value)]),
-  ["Written by", producer],
+const stated = ({ statement }) => Object.entries(statement).map(([name, value]) => [name, String(value)]);
+
+const aboutModel = (found) => [
+  ...Object.entries(found.about).filter(([, value]) => typeof value !== "object").map(([name, value]) => [name, String(value)]),
+  ["Written by", found.producer],
+  ...stated(found),
 ]; // prettier-ignore
 
 function aboutFunction(found) {
@@ -120,5 +123,6 @@ function aboutFunction(found) {
     ["Table", found.basis && `${found.basis}, ${found.shape.join(" × ")}`],
     ["Method", method],
     ["Written by", found.producer],
+    ...stated(found),
   ];
 }

@@ -47,6 +47,26 @@ class Without:
 
 
 @dataclass(frozen=True, slots=True)
+class Taking:
+    """In an annotation: of the parameters that ``kind`` declares, which is the request or a part of it, the
+    command has these; the others keep their defaults, also those that are added to it one day.
+    """
+
+    kind: Any
+    names: tuple[str, ...]
+
+    def __init__(self, kind: Any, *names: str) -> None:
+        object.__setattr__(self, "kind", kind)
+        object.__setattr__(self, "names", names)
+
+    def left_out(self) -> set[str]:
+        """The names of the others."""
+        declared = {each.name for each in parameters_of(self.kind)}
+        assert declared.issuperset(self.names), f"{self.kind.__name__} does not declare all of {self.names}"
+        return declared.difference(self.names)
+
+
+@dataclass(frozen=True, slots=True)
 class Reworded:
     """An annotation of a request: the command's help texts for some parameters, the parameters it requires,
     and whether its short help lists all of them.
@@ -144,9 +164,10 @@ class _Request:
     def of(cls, hint: Any) -> _Request | None:
         """The request that an annotation names; None if it names no request."""
         kind, *said = typing.get_args(hint) if typing.get_origin(hint) is Annotated else (hint,)
-        left_out = frozenset(name for each in said if isinstance(each, Without) for name in each.names)
+        left_out = {name for each in said if isinstance(each, Without) for name in each.names}
+        left_out.update(name for each in said if isinstance(each, Taking) for name in each.left_out())
         changed = next((each for each in said if isinstance(each, Reworded)), Reworded())
-        return cls(kind, left_out, changed) if is_dataclass(kind) else None
+        return cls(kind, frozenset(left_out), changed) if is_dataclass(kind) else None
 
     def parameters(self) -> list[Parameter]:
         """The parameters that are options of the command, with the command's help texts.

@@ -19,10 +19,10 @@ from hushsum.parties.secure_aggregation import (
     terms_as_json,
     write_terms,
 )
-from hushsum.privacy import Claim, unit_in_words
+from hushsum.privacy import PROMISE, RULE_ON_DELTA, STATED, Claim, ReleaseRequest, unit_in_words
 
 from . import options
-from .declared_options import Without, command_group
+from .declared_options import Taking, Without, command_group
 from .output import tell, warn, write_result
 from .summarize import show_secret_file
 
@@ -47,7 +47,9 @@ def terms(
         ..., "--site", metavar="FINGERPRINT", help="The key of a site; once for each site."
     ),
     output: str = required("The file of terms to write."),
-    request: Annotated[TermsRequest, Without("mechanism", "rounded", "insecure_noise_seed")],
+    request: Annotated[
+        TermsRequest, Taking(ReleaseRequest, *PROMISE, *RULE_ON_DELTA, *STATED, "unit", "rows", "count_share")
+    ],
     encryption_key_file: options.EncryptionKeyFile = None,
     json: options.Json = False,
 ) -> None:

@@ -13,10 +13,10 @@ from hushsum.declaration import required, setting
 from hushsum.errors import FileRefused, UsageError
 from hushsum.files import atomic_file
 from hushsum.operations import DatasetStatus, amount, check_output, status_of
-from hushsum.privacy import RECORD, ReleaseRequest
+from hushsum.privacy import PROMISE, RECORD, RULE_ON_DELTA, ReleaseRequest
 
 from . import options
-from .declared_options import Reworded, Without, command_group
+from .declared_options import Reworded, Taking, command_group
 from .output import (
     as_text,
     reader_may_leave,
@@ -51,7 +51,7 @@ def init(
     dataset: options.Dataset,
     request: Annotated[
         ReleaseRequest,
-        Without("mechanism", "rows", "count_share", "rounded", "insecure_noise_seed"),
+        Taking(ReleaseRequest, *PROMISE, *RULE_ON_DELTA, "unit"),
         Reworded(
             {
                 "unit": "record, person, or of a graph: 'adjacency row', edge or 'directed edge'. "
@@ -78,9 +78,8 @@ def init(
     """
     from hushsum.ledger import DatasetTerms, Ledger
 
-    names = ("epsilon", "delta", "rho", "relation", "population", "allow_large_delta")
     terms = DatasetTerms.of(
-        **{name: getattr(request, name) for name in names},
+        **{name: getattr(request, name) for name in (*PROMISE, *RULE_ON_DELTA)},
         unit=request.unit or RECORD,
         accounting=accounting,
         max_per_unit=max_per_unit,

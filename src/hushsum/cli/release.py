@@ -29,10 +29,10 @@ from hushsum.operations import (
     release_tally,
 )
 from hushsum.planning import UNDECLARED, KernelSpec, MethodSpec
-from hushsum.privacy import AUTO, Claim, ReleaseRequest
+from hushsum.privacy import AUTO, PROMISE, RULE_ON_DELTA, STATED, Claim, ReleaseRequest
 
 from . import options
-from .declared_options import Reworded, Without, given_names
+from .declared_options import Reworded, Taking, Without, given_names
 from .interrupts import interruptible_input
 from .output import ask, counting, reader_may_leave, tell, warn, warnings_printed, write_result
 from .release_report import Confirmation, declined, released_file, warn_if_insecure
@@ -155,7 +155,9 @@ def heatmap(
         help="The map to write, by its suffix: .html, .png, .svg, .pdf, .geojson, .tif, .hush; "
         "may be repeated.",
     ),
-    request: Annotated[ReleaseRequest, Without("unit", "mechanism", "rows", "count_share", "rounded")],
+    request: Annotated[
+        ReleaseRequest, Taking(ReleaseRequest, *PROMISE, *RULE_ON_DELTA, *STATED, "insecure_noise_seed")
+    ],
     records: Annotated[
         RecordFiles, Without("set_column", "dates", "date_format", "date_unit", "date_origin")
     ],
@@ -220,8 +222,7 @@ def choose(
     files: options.RecordFiles,
     request: Annotated[
         ReleaseRequest,
-        Without("delta", "rho", "unit", "mechanism", "rows", "count_share", "rounded"),
-        Without("population", "allow_large_delta"),
+        Taking(ReleaseRequest, "epsilon", "relation", "insecure_noise_seed"),
         Reworded(
             {"epsilon": "ε of the selection; a later release adds its own."},
             required=("epsilon",),

@@ -20,10 +20,11 @@ from hushsum.operations import (
     start_or_continue,
 )
 from hushsum.planning import KernelSpec, TableSpec
+from hushsum.privacy import PROMISE, RULE_ON_DELTA, STATED, ReleaseRequest
 from hushsum.streams import StreamPlan, StreamRequest
 
 from . import options
-from .declared_options import Without
+from .declared_options import Taking
 from .output import ask, tell, warnings_printed, write, write_json
 from .release_report import declined
 
@@ -41,7 +42,12 @@ def watch(
     records: RecordFiles,
     kernel: KernelSpec,
     size: TableSpec,
-    stream: Annotated[StreamRequest, Without("unit", "mechanism", "rows")],
+    stream: Annotated[
+        StreamRequest,
+        Taking(
+            ReleaseRequest, *PROMISE, *RULE_ON_DELTA, *STATED, "count_share", "rounded", "insecure_noise_seed"
+        ),
+    ],
     ledger: LedgerOptions,
     once: bool = setting(False, "Take the steps that are due and exit, as for cron."),
     yes: options.Yes = False,

@@ -17,7 +17,7 @@ from hushsum._types import Floats, PathOrFile
 from hushsum.errors import DataRefused, FileRefused, SecretRefused, ServiceRefused, UsageError
 from hushsum.files import atomic_file
 from hushsum.kernels import Kernel, kernel_from_json
-from hushsum.privacy import Claim
+from hushsum.privacy import Claim, Statement
 from hushsum.records import Bounds, as_sets, pyarrow, read_stream
 from hushsum.releases import (
     COMMON_FACTS,
@@ -178,6 +178,8 @@ class RemoteFunction(_Remote, Presented):
         """The declared box that records were clipped to; None if not declared."""
         self.producer: str = facts["producer"]
         """Which version of Hushsum made it."""
+        self.statement = Statement.from_json(facts.get("statement", {}))
+        """What its owner stated with it."""
         self._details = [
             (name, value) for name, value in facts.items() if name not in (*COMMON_FACTS, "source", "size")
         ]

@@ -19,12 +19,13 @@ from hushsum.privacy import (
     COUNT_SHARE,
     EXACT_INTEGERS,
     PURE_NOISE,
-    Budget,
+    BookingKeywords,
     Claim,
     Mechanism,
     Relation,
     ReleaseNoise,
     ReleaseRequest,
+    StatementKeywords,
     exact,
     release_noise,
 )
@@ -60,18 +61,7 @@ DEFAULT_DELTA: Final = 1e-6
 """The default δ of a method that cannot promise pure ε."""
 
 
-class ReleaseKeywords(TypedDict, total=False):
-    """Where a release is recorded, and how its noise is drawn, as for ``Tally.release``;
-    ``allow_large_delta`` claims a delta above 1e-5 all the same.
-    """
-
-    budget: Budget | None
-    idempotency_key: str | None
-    insecure_noise_seed: int | None
-    allow_large_delta: bool
-
-
-class OneCallKeywords(ReleaseKeywords, total=False):
+class OneCallKeywords(BookingKeywords, StatementKeywords, total=False):
     """The fields of a `ReleaseRequest` that every method can keep, by their names."""
 
     epsilon: Required[float]
@@ -177,11 +167,9 @@ class Method:
         ClaimError
             if it takes no delta, or needs one, or does not protect such neighbours.
         """
-        defaults: dict[str, Any] = {
-            "delta": None if self.pure else DEFAULT_DELTA,
-            "relation": self.relations[0],
-        }
-        request = ReleaseRequest(**{**defaults, **keywords})
+        keywords.setdefault("delta", None if self.pure else DEFAULT_DELTA)
+        keywords.setdefault("relation", self.relations[0])
+        request = ReleaseRequest.of(**keywords)
         if not (self.pure if request.promise.pure else self.approximate):
             rule, got = ("a delta above 0", "none") if request.promise.pure else ("no delta", "one")
             remedy = "try delta=1e-6" if request.promise.pure else "leave it out"
@@ -386,7 +374,7 @@ class OneCallRelease:
     def released(self, make: Callable[[], F], **subject: object) -> F:
         """Make the function, debited first where there is a budget; a retry returns the staged one."""
         subject = {"method": self.method.name, **subject}
-        return Prepared(self.claim, subject, make, self.request.booking).spend()
+        return Prepared(self.claim, subject, make, self.request).spend()
 
 
 def part_of_budget(name: str, value: float) -> Fraction:

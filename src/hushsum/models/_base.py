@@ -913,6 +913,9 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             raise UsageError(rule, got=got, remedy="set them back, or fit again")
         promise = self._promise()
         booking = Booking.of(self.budget, self.idempotency_key)
+        if booking is not None:
+            # The state's key, which a retry of this release repeats where the owner gave none.
+            booking = replace(booking, idempotency_key=state.key)
         begun = self._check_first(state.key)
         ready = self._ready(state.secret)
         fingerprint = hashlib.sha256(canonical_json(state.facts)).hexdigest()
@@ -922,9 +925,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
                 self._claim(self.n_features_in_),
                 {"model": type(self).__name__, "fingerprint": fingerprint},
                 lambda: self._bundle(self._draw(ready, promise)),
-                # The state's key, which a retry of this release repeats where the owner gave none.
-                None if booking is None else replace(booking, idempotency_key=state.key),
-            ).spend()
+            ).spend(booking)
         except HushsumError:
             begun.pop(state.key)  # Refused, and nothing was spent.
             raise
@@ -970,7 +971,8 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             delta = float(promise.delta) if promise.delta else None
             stored |= {"epsilon": float(promise.epsilon), "delta": delta}
         facts["parameters"] |= stored | {name: to_json(name, each) for name, each in parameters.items()}
-        bundle = Bundle(PublicFacts(claim), {**facts, "seed": seed}, drawn.parts, drawn.arrays)
+        public = PublicFacts(claim, statement=function.statement)
+        bundle = Bundle(public, {**facts, "seed": seed}, drawn.parts, drawn.arrays)
         self._state = ModelState(facts, seed, bundle)
         self._state.reading = self._as_counted()._open(bundle)
         return self

@@ -295,7 +295,7 @@ def deliver(
     if ledger is None:
         if approve is not None and not approve(claim, None):
             return None
-        return result(name, replace(prepared, booking=None).spend(sink=write), written, None)
+        return result(name, prepared.spend(sink=write), written, None)
     budget = ledger.budget()
     assert ledger.dataset is not None
     place = str(Path(output).absolute()) if isinstance(output, str) else None

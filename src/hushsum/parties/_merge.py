@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hushsum.errors import ClaimError, IncompatibleTallies, UsageError
 from hushsum.files import FileKind
 from hushsum.operations import check_function_output, kind_of
-from hushsum.privacy import PERSON, SITE_NOISE, Claim, IntegerNoise, Promise, Trust
+from hushsum.privacy import PERSON, SITE_NOISE, Claim, IntegerNoise, Promise, Statement, Trust
 from hushsum.records import refuse_repeated
 from hushsum.releases import NoisyTable, PublicFacts, function_type, load_function
 from hushsum.tables import Table
@@ -84,13 +84,19 @@ def merge(*functions: Any, disjoint_units: bool = False) -> NoisyTable:
     return function_type(first.reading)(
         reading=first.reading,
         cells=narrowed(reduce(np.add, (each.table.astype(np.int64) for each in tables))),
-        facts=PublicFacts(_claim(tables, disjoint_units=disjoint_units)),
+        facts=PublicFacts(_claim(tables, disjoint_units=disjoint_units), statement=_statement(tables)),
         noise=IntegerNoise.sum_of([(1, each.noise) for each in tables]),
         noisy_count=sum(each.noisy_count for each in tables),
         count_noise=IntegerNoise.sum_of([(1, each.count_noise) for each in tables]),
         step=first.step,
         parts=tuple(parts),
     )
+
+
+def _statement(tables: Sequence[NoisyTable]) -> Statement:
+    """What all of them state alike."""
+    first, *others = (each.statement for each in tables)
+    return first if all(each == first for each in others) else Statement()
 
 
 def _table(function: Any) -> NoisyTable:

@@ -47,6 +47,7 @@ from hushsum.privacy import (
     Mechanism,
     Relation,
     ReleaseRequest,
+    Statement,
     Trust,
     checked_unit,
     noise_shares,
@@ -227,13 +228,15 @@ def _request_as_json(request: ReleaseRequest) -> dict[str, Any]:
     return {
         **{name: None if number is None else str(number) for name, number in numbers.items()},
         **{name: getattr(request, name) for name in _OPTIONS},
+        "statement": request.statement.as_json(),
     }
 
 
 def _request_from_json(values: dict[str, Any]) -> ReleaseRequest:
     numbers = {name: RATIONAL.optional().read(values[name]) for name in _NUMBERS}
     FLAG.read(values["allow_large_delta"])
-    return ReleaseRequest(**numbers, **{name: values[name] for name in _OPTIONS})
+    statement = Statement.from_json(values["statement"])
+    return ReleaseRequest(**numbers, **{name: values[name] for name in _OPTIONS}, statement=statement)
 
 
 _REQUEST: Final = Field(_request_from_json, _request_as_json)
@@ -325,17 +328,20 @@ class AggregationTerms(Message):
         return cls(
             run=run or secrets.token_hex(16),
             reading=basis.prefix(rows).reading(None if basis.counted_kernel() is not None else tally.kernel),
-            request=ReleaseRequest(
+            # A sum that is opened has noise from all sites: it is neither booked nor seeded here.
+            request=replace(
+                request,
                 epsilon=promise.epsilon,
                 delta=promise.delta or None,
                 rho=promise.rho,
                 relation=Relation.of(request.relation),
                 unit=unit,
-                mechanism=request.mechanism,
                 rows=rows,
                 count_share=request.share_of_count,
-                population=request.population,
-                allow_large_delta=request.allow_large_delta,
+                rounded=None,
+                budget=None,
+                idempotency_key=None,
+                insecure_noise_seed=None,
             ),
             per_unit=per_unit,
             sites=tuple(sorted(fingerprint_of(each) for each in sites)),
@@ -1200,7 +1206,7 @@ def released_sum(terms: AggregationTerms, total: NDArray[np.int64], contribution
     function = function_type(terms.reading)(
         reading=terms.reading,
         cells=cells,
-        facts=PublicFacts(terms.claim),
+        facts=PublicFacts(terms.claim, statement=terms.request.statement),
         noise=noise,
         noisy_count=int(total[-1]),
         count_noise=count_noise,

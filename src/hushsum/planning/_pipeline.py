@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict, Unpack
 
 import numpy as np
 
-from hushsum.declaration import check_fields, picked
+from hushsum.declaration import check_fields, shows_keywords
 from hushsum.errors import ClaimError, DataRefused, UsageError
 from hushsum.kernels import Kernel, error_in_words, in_scale, warn_of_bandwidth
 from hushsum.methods import (
@@ -22,7 +22,7 @@ from hushsum.methods import (
     all_methods,
     method_named,
 )
-from hushsum.privacy import AUTO, BINOMIAL, GAUSSIAN, RECORD, Budget, Relation, ReleaseRequest, checked_unit
+from hushsum.privacy import AUTO, BINOMIAL, GAUSSIAN, RECORD, ReleaseKeywords, ReleaseRequest, checked_unit
 from hushsum.records import (
     Bounds,
     DeclaredBounds,
@@ -333,7 +333,7 @@ class ReleaseRecords:
             assert function.claim == claim
             return function
 
-        prepared = Prepared(claim, {"method": method.name}, make, request.booking)
+        prepared = Prepared(claim, {"method": method.name}, make, request)
         return Planned(prepared, option, kernel, columns, self.bounds, None, self.method.records)
 
     def _given_sizes(self) -> dict[str, int]:
@@ -422,38 +422,35 @@ def _width(X: object) -> int:
     return int(shape[1])
 
 
+class MethodKeywords(TypedDict, total=False):
+    """The fields of a `MethodSpec`, for calls."""
+
+    method: str
+    records: int | None
+    width: int | None
+    steps: DeclaredSteps | None
+    seed: int
+
+
+class RecordsKeywords(ReleaseKeywords, MethodKeywords, total=False):
+    """What the release of records takes of the request and of the method."""
+
+
+@shows_keywords(RecordsKeywords, ReleaseRequest, MethodSpec)
 def release(
     X: object,
     *,
-    epsilon: float | None = None,
-    delta: float | None = None,
-    rho: float | None = None,
     bandwidth: float | None = None,
     kernel: str | Kernel | None = None,
     bounds: DeclaredBounds | None = None,
-    method: str = AUTO,
-    records: int | None = None,
-    width: int | None = None,
     columns: Sequence[str] | None = None,
-    seed: int = 0,
-    relation: str | Relation = Relation.ADD_REMOVE,
-    unit: str | None = None,
-    mechanism: str | None = None,
-    rows: int | str = "auto",
-    count_share: float | None = None,
-    rounded: bool | None = None,
-    population: int | None = None,
-    allow_large_delta: bool = False,
-    budget: Budget | None = None,
-    idempotency_key: str | None = None,
-    insecure_noise_seed: int | None = None,
     threads: int | None = None,
     max_bytes: int = MAX_BYTES,
     max_seconds: float = MAX_SECONDS,
-    steps: DeclaredSteps | None = None,
     public: object = None,
     scale: str | None = None,
     allow_clipping: bool = False,
+    **keywords: Unpack[RecordsKeywords],
 ) -> ReleasedFunction:
     """Count records and release them, by the method and with the sizes of the smallest predicted error.
     Spends the claim.
@@ -535,49 +532,48 @@ insecure_noise_seed
     >>> f.claim.relation.value
     'add/remove'
     """
-    given = locals()
-    if unit is not None:
+    given: dict[str, Any] = {**keywords}
+    spec = MethodSpec(**{name: given.pop(name) for name in MethodKeywords.__annotations__ if name in given})
+    request = ReleaseRequest.of(**given)
+    if request.unit is not None:
         # A graph is counted by count_graph, and persons with ids: what is released here are records.
-        checked_unit(unit, (RECORD,))
+        checked_unit(request.unit, (RECORD,))
     X = in_memory(X)
     if public is not None:
         refuse_private_rows(public, X)
         public = in_memory(public)
-    spec: KernelSpec | Kernel
+    chosen: KernelSpec | Kernel
     if isinstance(kernel, Kernel):
-        spec = in_scale(kernel, scale, bounds, columns or column_names_of(X), default=False)
+        chosen = in_scale(kernel, scale, bounds, columns or column_names_of(X), default=False)
     else:
-        sizes: dict[str, Any] = {"rows": None if rows == AUTO else rows, "width": width}
-        spec = KernelSpec(kernel=kernel, bandwidth=bandwidth, scale=scale).for_records(method=method, **sizes)
-    records_in_memory = Records(X, columns, threads)
-    if method != AUTO and (method_named(method).predict is None or method_named(method).tally is None):
-        known = method_named(method)
+        chosen = KernelSpec(kernel=kernel, bandwidth=bandwidth, scale=scale).for_records(
+            method=spec.method, rows=None if request.rows == AUTO else request.rows, width=spec.width
+        )
+    source = Records(X, columns, threads)
+    known = None if spec.method == AUTO else method_named(spec.method)
+    if known is not None and (known.predict is None or known.tally is None):
         if public is not None:
-            raise UsageError("public", f"must be left out for {method}, which counts in no tally")
-        if rho is not None or epsilon is None:
-            rule = f"must be given, with or without delta, for {method}"
+            raise UsageError("public", f"must be left out for {known.name}, which counts in no tally")
+        if request.rho is not None or request.epsilon is None:
+            rule = f"must be given, with or without delta, for {known.name}"
             raise ClaimError("epsilon", rule, got="rho or nothing", remedy="give epsilon")
         # What only releases of a planned tally have is refused, rather than ignored.
         for name, usual in {"mechanism": None, "rows": AUTO, "count_share": None, "rounded": None}.items():
-            if given[name] != usual:
-                raise UsageError(name, f"must be an option of the method {method!r}", got="no option of it")
-        dim, names = records_in_memory.shape(spec, bounds)
-        chosen = built(spec, dim, names, bounds)
-        warn_of_bandwidth(chosen, bounds, names)
-        sized: dict[str, Any] = {"records": records} if known.sized else {}
+            if getattr(request, name) != usual:
+                raise UsageError(
+                    name, f"must be an option of the method {known.name!r}", got="no option of it"
+                )
+        dim, names = source.shape(chosen, bounds)
+        made = built(chosen, dim, names, bounds)
+        warn_of_bandwidth(made, bounds, names)
+        sized: dict[str, Any] = {"records": spec.records} if known.sized else {}
+        kept = {name: each for name, each in given.items() if name in OneCallKeywords.__annotations__}
         with clipping_allowed(allow_clipping):
-            return known.release(
-                X,
-                chosen,
-                bounds=bounds,
-                columns=names,
-                **{name: given[name] for name in OneCallKeywords.__annotations__},
-                **sized,
-            )
+            return known.release(X, made, bounds=bounds, columns=names, **kept, **sized)
     requested = ReleaseRecords(
-        request=picked(ReleaseRequest, given),
-        kernel=spec,
-        method=picked(MethodSpec, given),
+        request=request,
+        kernel=chosen,
+        method=spec,
         bounds=bounds,
         public=public,
         max_bytes=max_bytes,
@@ -585,4 +581,4 @@ insecure_noise_seed
         threads=threads,
     )
     with clipping_allowed(allow_clipping):
-        return requested.prepare(records_in_memory).prepared.spend()
+        return requested.prepare(source).prepared.spend()

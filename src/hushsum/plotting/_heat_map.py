@@ -25,9 +25,8 @@ from hushsum._types import Floats
 from hushsum.errors import SuspiciousParameter, UsageError
 from hushsum.files import atomic_file
 from hushsum.kernels import ColumnKernel, ProfileKernel, named, positive_integer, positive_number
-from hushsum.methods import ReleaseKeywords
 from hushsum.planning import release
-from hushsum.privacy import Claim, Relation
+from hushsum.privacy import BookingKeywords, Claim, Relation, StatementKeywords
 from hushsum.records import Bounds, DeclaredBounds
 from hushsum.releases import ReleasedFunction, check_level
 
@@ -190,7 +189,7 @@ def map_kernel(bounds: object, bandwidth: float, *, geographic: bool) -> tuple[s
     return scale.expression(bandwidth), None
 
 
-class MapKeywords(ReleaseKeywords, total=False):
+class MapKeywords(BookingKeywords, StatementKeywords, total=False):
     """What :func:`heatmap` hands over to :func:`hushsum.release`."""
 
     records: int | None

@@ -1,17 +1,17 @@
 """What may be requested of a release: one definition for Python, command line, service and client.
 
 A new parameter is a field here, from which the options of commands, the bodies of the service and the calls
-of its client are made. ``Tally.release`` and ``hs.release`` spell it out, for editors and ``help()``.
+of its client are made, and a key of `ReleaseKeywords`, which Python calls take.
 """
 
 from __future__ import annotations
 
-from dataclasses import fields
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final, Self, TypedDict, Unpack
 
-from hushsum.declaration import Parameter, request, setting
+from hushsum.declaration import Parameter, check_fields, parameters_of, picked, request, setting
 from hushsum.errors import Argument, ClaimError, UsageError
+from hushsum.files import declared_fields
 
 from ._calibration import BINOMIAL, GAMMA, GAUSSIAN, LAPLACE, PURE_MECHANISMS
 from ._claim import Mechanism, Promise, Relation, exact
@@ -40,12 +40,11 @@ def stated_mechanism(promise: Promise) -> str | None:
     return None if promise.pure else GAUSSIAN
 
 
-LOCAL = frozenset({"budget", "idempotency_key", "insecure_noise_seed"})
-"""What only a release in this process takes; a service has the budget, and the key is a header."""
-
-
 PRIVACY: Final = "Privacy"
 """The heading of help."""
+# The groups of parameters that a command or a body takes.
+PROMISE: Final = ("epsilon", "delta", "rho", "relation")
+RULE_ON_DELTA: Final = ("population", "allow_large_delta")
 DELTA: Final = Parameter(help="δ, below 1/(10 × number of units).", group="", at_least=0, below=1)
 RHO: Final = Parameter(
     help="ρ of zero-concentrated differential privacy, instead of ε and δ.", group=PRIVACY, above=0, below=1e9
@@ -55,6 +54,67 @@ RELATION: Final = Parameter(
     group=PRIVACY,
     choices=("add/remove", "replace"),
 )
+
+
+@request
+class Statement:
+    """What an owner states with a release beside its claim: public, and part of it. The release of every kind
+    holds it, its file and the ledger's entry have it, and descriptions show it; it bears on no answer.
+
+    A further statement is a field here, declared by `setting` with None as its default, and a key of
+    `StatementKeywords`.
+    """
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    def as_json(self) -> dict[str, Any]:
+        """What is stated, by name."""
+        stated: dict[str, Any] = declared_fields(self)
+        return stated
+
+    @classmethod
+    def from_json(cls, stored: object) -> Self:
+        """What ``as_json`` wrote; ValueError for anything else."""
+        if not isinstance(stored, dict):
+            raise ValueError("statement")
+        found = picked(cls, stored)
+        if found.as_json() != stored:
+            raise ValueError("statement")
+        return found
+
+
+STATED: Final = tuple(each.name for each in parameters_of(Statement))
+
+
+class StatementKeywords(TypedDict, total=False):
+    """The fields of a `Statement`, for calls."""
+
+
+class BookingKeywords(TypedDict, total=False):
+    """Where a release is recorded, and how its noise is drawn, as for ``Tally.release``;
+    ``allow_large_delta`` claims a delta above 1e-5 all the same.
+    """
+
+    budget: Budget | None
+    idempotency_key: str | None
+    insecure_noise_seed: int | None
+    allow_large_delta: bool
+
+
+class ReleaseKeywords(BookingKeywords, StatementKeywords, total=False):
+    """Everything that may be requested of the release of a tally, for calls; see `ReleaseRequest`."""
+
+    epsilon: float | Fraction | None
+    delta: float | Fraction | None
+    rho: float | Fraction | None
+    relation: str | Relation
+    unit: str | None
+    mechanism: str | None
+    rows: int | str
+    count_share: float | Fraction | None
+    rounded: bool | None
+    population: int | None
 
 
 @request
@@ -98,6 +158,8 @@ class ReleaseRequest:
         a new one.
     insecure_noise_seed : int, optional
         Deterministic noise for tests. The release is marked and gives no protection.
+    statement : Statement
+        What else is stated with the release; `of` takes its fields by name.
 
     Examples
     --------
@@ -154,6 +216,14 @@ class ReleaseRequest:
     budget: Budget | None = None
     idempotency_key: str | None = None
     insecure_noise_seed: int | None = setting(None, "", group=None)
+    statement: Statement = Statement()
+
+    @classmethod
+    def of(cls, **keywords: Unpack[ReleaseKeywords]) -> ReleaseRequest:
+        """The request of a call with these keywords; TypeError for another name."""
+        if unknown := keywords.keys() - ReleaseKeywords.__annotations__.keys():
+            raise TypeError(f"got an unexpected keyword argument {min(unknown)!r}")
+        return picked(cls, keywords)
 
     @property
     def promise(self) -> Promise:
@@ -190,10 +260,6 @@ class ReleaseRequest:
         """What a ledger says of the release beside its claim: public, and the same for a retry."""
         share = str(self.share_of_count)
         return {"rows": self.rows, "count_share": share, "rounded": bool(self.rounded)}
-
-    def as_json(self) -> dict[str, object]:
-        """What may be sent to a service, by name; it has the budget, and never takes a noise seed."""
-        return {field.name: getattr(self, field.name) for field in fields(self) if field.name not in LOCAL}
 
     def check_delta(self) -> None:
         """Refuse a δ that is too large for the declared population; see `check_declared_delta`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import (
@@ -16,6 +16,7 @@ from typing import (
     Final,
     NamedTuple,
     Protocol,
+    Self,
     TypedDict,
     Unpack,
     runtime_checkable,
@@ -37,7 +38,7 @@ from hushsum.files import (
     write_container,
 )
 from hushsum.kernels import Kernel, counts_records, kernel_as_json, kernel_in_words, records_in_words
-from hushsum.privacy import Claim
+from hushsum.privacy import Claim, Statement
 from hushsum.records import Bounds, as_sets, bounds_in_words, column_groups, names_in_words, numbers_of
 from hushsum.tables import Basis, Reading, load_baselines
 from hushsum.version import PRODUCER
@@ -125,6 +126,10 @@ class ReleasedFunction(Protocol, metaclass=RoleType):
     @property
     def producer(self) -> str:
         """Which version of Hushsum made it."""
+
+    @property
+    def statement(self) -> Statement:
+        """What its owner stated with it."""
 
     def __call__(self, Q: object) -> Floats:
         """Mean kernel values f(q)/N, shape (n_queries,)."""
@@ -473,6 +478,7 @@ UNKNOWN_ERRORS: Final = "not known: answers have no interval"
 
 COMMON_FACTS: Final = (
     "kind", "claim", "kernel", "dim", "columns", "bounds", "estimated_count", "error", "producer",
+    "statement",
 )  # fmt: skip
 """The names in JSON of the facts that every function has."""
 
@@ -521,6 +527,7 @@ class Description:
             "error": self.error,
             **{detail.name: detail.value for detail in self.details},
             "producer": f.producer,
+            **_stated(f.statement),
         }
 
     def facts(self) -> list[tuple[str, str]]:
@@ -536,6 +543,7 @@ class Description:
             ("records", count),
             *([] if self.error is None else [("error", self._error_in_words(self.error))]),
             ("producer", f.producer),
+            *((name, str(value)) for name, value in f.statement.as_json().items()),
         ]
 
     def _error_in_words(self, error: float) -> str:
@@ -555,20 +563,28 @@ class Description:
 class PublicFacts:
     """What every release states beside its answers; each kind holds one, and its file's header has it.
 
-    A further fact is a field here, with its entry in ``as_json`` and its reading in ``from_json``.
+    What an owner may state is a field of `Statement`; another fact is a field here, with its entry in
+    ``as_json`` and its reading in ``from_json``.
     """
 
     claim: Claim
     producer: str = PRODUCER
+    statement: Statement = field(default_factory=Statement)
 
     def as_json(self) -> Header:
         """For the header of a file."""
-        return {"claim": self.claim.as_json(), "producer": self.producer}
+        return {"claim": self.claim.as_json(), "producer": self.producer, **_stated(self.statement)}
 
     @classmethod
     def from_json(cls, header: Header) -> PublicFacts:
         """The facts of a file's header."""
-        return cls(Claim.from_json(header["claim"]), stored_text(header["producer"]))
+        statement = Statement.from_json(header.get("statement", {}))
+        return cls(Claim.from_json(header["claim"]), stored_text(header["producer"]), statement)
+
+
+def _stated(statement: Statement) -> dict[str, Any]:
+    """A statement that says something, in JSON."""
+    return {"statement": stated} if (stated := statement.as_json()) else {}
 
 
 Payload = tuple[Header, Sequence[Buffer | Section], Section | None]
@@ -600,6 +616,17 @@ class StoredRelease(ABC):
     def producer(self) -> str:
         """Which version of Hushsum made it."""
         return self.facts.producer
+
+    @property
+    def statement(self) -> Statement:
+        """What its owner stated with it."""
+        return self.facts.statement
+
+    def stating(self, statement: Statement) -> Self:
+        """The same with this statement."""
+        made: Any = self
+        stated: Self = replace(made, facts=replace(self.facts, statement=statement))
+        return stated
 
     def stated(self) -> Header:
         """The header of its file, without the layout of the arrays."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from hushsum.privacy import Booking, Budget, Claim, another_release, spend
+from hushsum.privacy import Booking, Budget, Claim, ReleaseRequest, Statement, another_release, spend
 
-from ._base import Released, file_bytes, load_released
+from ._base import Released, StoredRelease, file_bytes, load_released
 
 R = TypeVar("R", bound=Released)
 
@@ -23,11 +23,11 @@ class Prepared(Generic[R]):
     claim : Claim
         What it will promise; known before anything is drawn.
     subject : mapping
-        The description in the ledger: public.
+        The description in the ledger: public. What the request states is added to it.
     make : callable
         Draws the noise, without spending: `spend` is what to call.
-    booking : Booking, optional
-        Where it is debited, if `spend` is given no other place.
+    request : ReleaseRequest
+        Where it is debited, if `spend` is given no other place, and what is stated with it.
 
     Examples
     --------
@@ -43,11 +43,22 @@ class Prepared(Generic[R]):
     claim: Claim
     subject: Mapping[str, object]
     make: Callable[[], R]
-    booking: Booking | None = None
+    request: ReleaseRequest = field(default_factory=ReleaseRequest)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "subject", {**self.subject, **self.request.statement.as_json()})
 
     def price(self, budget: Budget) -> object:
         """What the release costs in a budget, whether or not as much is left."""
         return budget.cost(self.claim)
+
+    def _drawn(self) -> R:
+        """What was made, with what the request states."""
+        made = self.make()
+        if self.request.statement == Statement():
+            return made
+        assert isinstance(made, StoredRelease)
+        return made.stating(self.request.statement)
 
     def spend(self, booking: Booking | None = None, sink: Callable[[bytes], object] | None = None) -> R:
         """Debit the claim, draw, stage and publish: what was released. A retry returns the staged bytes.
@@ -66,15 +77,15 @@ class Prepared(Generic[R]):
         BudgetExhausted, ClaimError, AlreadyPublished
             as `hushsum.privacy.stage` does.
         """
-        booking = self.booking if booking is None else booking
+        booking = self.request.booking if booking is None else booking
         if booking is None and sink is None:
-            return self.make()
+            return self._drawn()
         released: list[Any] = []
         drawn = b""
 
         def file() -> bytes:
             nonlocal drawn
-            released.append(self.make())
+            released.append(self._drawn())
             drawn = file_bytes(released[0])
             return drawn
 

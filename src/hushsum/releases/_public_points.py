@@ -6,7 +6,7 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from hushsum._types import Floats
 from hushsum.errors import UsageError
 from hushsum.files import REAL, Header, decode_array, encode_array, encoded_size
 from hushsum.kernels import Batch, Kernel
+from hushsum.privacy import Statement
 from hushsum.records import Bounds
 from hushsum.tables import Explained, FeatureReading, explain
 
@@ -53,6 +54,10 @@ class ForwardedFacts(LocalFunction):
     def facts(self) -> PublicFacts:
         """The facts of the function."""
         return self.function.facts
+
+    def stating(self, statement: Statement) -> Self:
+        """The same with this statement, which is one of the function."""
+        return replace(self, function=self.function.stating(statement))
 
     @property
     def kernel(self) -> Kernel:

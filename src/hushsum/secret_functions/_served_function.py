@@ -25,11 +25,11 @@ import numpy as np
 from hushsum._types import Floats, Rows, Secret
 from hushsum.errors import FileRefused, QuestionsSpent, SecretRefused, UsageError, shown
 from hushsum.files import NumberGuard, RollbackGuard
-from hushsum.methods import ReleaseKeywords
 from hushsum.privacy import (
     ANALYTIC,
     PATH,
     REAL_ARITHMETIC,
+    BookingKeywords,
     Claim,
     Mechanism,
     Promise,
@@ -601,11 +601,9 @@ class ServedFunction(Secret):
         raise SecretRefused(rule, remedy="release a model of hushsum.models")
 
 
-def _requested(epsilon: float, delta: float | None, keywords: ReleaseKeywords) -> ReleaseRequest:
+def _requested(epsilon: float, delta: float | None, keywords: BookingKeywords) -> ReleaseRequest:
     """The request of a call, with a δ that was checked."""
-    if unknown := set(keywords) - set(ReleaseKeywords.__annotations__):
-        raise TypeError(f"got an unexpected keyword argument {min(unknown)!r}")
-    request = ReleaseRequest(epsilon=epsilon, delta=delta, **keywords)
+    request = ReleaseRequest.of(epsilon=epsilon, delta=delta, **keywords)
     request.check_delta()
     return request
 
@@ -620,7 +618,7 @@ def serve(
     jitter: float | None = None,
     calibration: str = ANALYTIC,
     rollback_guard: RollbackGuard[int] | None = None,
-    **keywords: Unpack[ReleaseKeywords],
+    **keywords: Unpack[BookingKeywords],
 ) -> ServedFunction:
     """Open a function for queries. Spends ``epsilon`` and ``delta`` once, when its store is first opened.
 
@@ -798,7 +796,7 @@ class FreshAnswers(Secret):
         epsilon: float,
         delta: float | None = None,
         mechanism: str = "gaussian",
-        **keywords: Unpack[ReleaseKeywords],
+        **keywords: Unpack[BookingKeywords],
     ) -> None:
         if mechanism not in MECHANISMS:
             raise UsageError("mechanism", "must be gaussian or laplace", got=shown(mechanism))
@@ -902,7 +900,7 @@ def answer_once(
     epsilon: float,
     delta: float,
     calibration: str = ANALYTIC,
-    **keywords: Unpack[ReleaseKeywords],
+    **keywords: Unpack[BookingKeywords],
 ) -> TestSetAnswers:
     """Semi-interactive use: one release of the answers at points that are known beforehand.
 

@@ -29,7 +29,7 @@ from hushsum.kernels import LONGEST
 from hushsum.operations import RecordFiles, TrainingFiles
 from hushsum.planning import KernelSpec, MethodSpec, TableSpec, empty_tally
 from hushsum.planning import PlanRequest as DeclaredPlan
-from hushsum.privacy import AUTO, ReleaseRequest
+from hushsum.privacy import AUTO, PROMISE, RULE_ON_DELTA, ReleaseRequest
 from hushsum.records import ENCODINGS, CellFormat, declared_bounds
 from hushsum.streams import FILES_IN_TIME, PreparedStream, StreamRequest, prepare_stream
 from hushsum.tally import Tally
@@ -488,11 +488,7 @@ class Problem(BaseModel):
     error: ErrorFields | None = None
 
 
-@with_fields_of(
-    ReleaseRequest,
-    RecordFiles,
-    only=("epsilon", "delta", "rho", "relation", "population", "allow_large_delta", "max_per_unit"),
-)
+@with_fields_of(ReleaseRequest, RecordFiles, only=(*PROMISE, *RULE_ON_DELTA, "max_per_unit"))
 class DatasetRequest(RequestBody):
     """A dataset and its total budget, either epsilon (with delta, or pure) or rho; see DatasetTerms."""
 

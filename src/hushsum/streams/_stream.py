@@ -18,12 +18,12 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any, Final, NoReturn, Self, cast
+from typing import Any, Final, NoReturn, Self, Unpack, cast
 
 import numpy as np
 
 from hushsum._types import Floats, Integers
-from hushsum.declaration import picked, request, required, setting
+from hushsum.declaration import picked, request, required, setting, shows_keywords
 from hushsum.errors import Argument, FileRefused, SecretRefused, StreamInUse, UsageError
 from hushsum.errors import Parameter as NameOf
 from hushsum.files import (
@@ -48,11 +48,12 @@ from hushsum.privacy import (
     AUTO,
     MOST_STEPS,
     PERSON,
-    Budget,
     Claim,
     Mechanism,
     Relation,
+    ReleaseKeywords,
     ReleaseRequest,
+    Statement,
     StreamNoise,
     View,
     another_release,
@@ -248,6 +249,7 @@ class StreamTerms:
     rounded: bool
     count_share: Fraction
     insecure_noise_seed: int | None = None
+    statement: Statement = field(default_factory=Statement)
 
 
 class Stream:
@@ -457,7 +459,7 @@ class Stream:
         function = function_type(state.tally.reading)(
             reading=state.tally.reading,
             cells=cells,
-            facts=PublicFacts(terms.claim),
+            facts=PublicFacts(terms.claim, statement=terms.statement),
             noise=noise,
             noisy_count=int(numbers[-1]),
             count_noise=count_noise,
@@ -549,6 +551,7 @@ class StreamFile:
                 "rounded": terms.rounded,
                 "count_share": str(terms.count_share),
                 "insecure_noise_seed": terms.insecure_noise_seed,
+                "statement": terms.statement.as_json(),
                 "journal": len(notes),
             }
             parts: list[Buffer | Section] = [
@@ -645,7 +648,7 @@ def _sizes(header: Header) -> tuple[int, ...]:
 
 
 def _build(header: Header, payload: memoryview) -> tuple[StreamTerms, StreamState]:
-    of_terms = {"claim", "step", "rounded", "count_share", "insecure_noise_seed"}
+    of_terms = {"claim", "step", "rounded", "count_share", "insecure_noise_seed", "statement"}
     if set(header) != {"warning", "tally", "released", "journal", "encryption"} | of_terms:
         raise ValueError("names")
     ends = list(accumulate(_sizes(header), initial=0))
@@ -703,6 +706,7 @@ def _terms(header: Header, step: StreamStep) -> StreamTerms:
         rounded=header["rounded"],
         count_share=stored_rational(header["count_share"]),
         insecure_noise_seed=seed,
+        statement=Statement.from_json(header["statement"]),
     )
 
 
@@ -777,6 +781,7 @@ class PreparedStream:
         return {
             "fingerprint": self.fingerprint,
             **self.request.release.public_options,
+            **self.terms.statement.as_json(),
             "stream": {
                 "horizon": self.terms.noise.horizon,
                 "view": self.terms.noise.view.as_json(),
@@ -906,6 +911,7 @@ def prepare_stream(tally: Tally, request: StreamRequest) -> PreparedStream:
         rounded=bool(release.rounded),
         count_share=share,
         insecure_noise_seed=release.insecure_noise_seed,
+        statement=release.statement,
     )
     plan = plan_of(claim, empty.basis, noise, share)
     return PreparedStream(pattern, rows, empty.fingerprint, request, terms, plan)
@@ -918,11 +924,7 @@ def _empty(pattern: TallyPattern, rows: int | None) -> Tally:
     return Tally(tally.basis.prefix(rows), tally.kernel, max_per_unit=tally.max_per_unit)
 
 
-def _requested(given: Mapping[str, Any]) -> StreamRequest:
-    """The request of a call of :func:`stream` with these arguments."""
-    return picked(StreamRequest, {**given, "release": picked(ReleaseRequest, given)})
-
-
+@shows_keywords(ReleaseKeywords, ReleaseRequest)
 def stream(
     tally: Tally,
     *,
@@ -930,21 +932,9 @@ def stream(
     window: int | None = None,
     decay: float | Fraction | None = None,
     removals: bool = False,
-    epsilon: float | Fraction | None = None,
-    delta: float | Fraction | None = None,
-    rho: float | Fraction | None = None,
-    relation: str | Relation = Relation.ADD_REMOVE,
-    unit: str | None = None,
-    rows: int | str = AUTO,
-    count_share: float | Fraction | None = None,
-    rounded: bool | None = None,
-    population: int | None = None,
-    allow_large_delta: bool = False,
-    budget: Budget | None = None,
-    idempotency_key: str | None = None,
-    insecure_noise_seed: int | None = None,
     path: str | os.PathLike[str] | None = None,
     encryption_key: bytes | None = None,
+    **keywords: Unpack[ReleaseKeywords],
 ) -> Stream:
     """Start a stream: a function that is released anew at every step, under one claim paid now.
 
@@ -992,7 +982,10 @@ idempotency_key, insecure_noise_seed
     Exactly the requested claim for all steps together, by integer noise from a fresh key at every step; the
     proof is in `hushsum.privacy.over_time`.
     """
-    return prepare_stream(tally, _requested(locals())).start(path, encryption_key=encryption_key)
+    request = StreamRequest(
+        release=ReleaseRequest.of(**keywords), horizon=horizon, window=window, decay=decay, removals=removals
+    )
+    return prepare_stream(tally, request).start(path, encryption_key=encryption_key)
 
 
 def plan_stream(tally: Tally, **keywords: Any) -> StreamPlan:
@@ -1008,4 +1001,4 @@ def plan_stream(tally: Tally, **keywords: Any) -> StreamPlan:
     2.95
     """
     given = inspect.signature(stream).bind(tally, **keywords).arguments
-    return prepare_stream(tally, _requested(given)).plan
+    return prepare_stream(tally, picked(StreamRequest, given)).plan

@@ -7,13 +7,12 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from fractions import Fraction
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.declaration import picked
+from hushsum.declaration import shows_keywords
 from hushsum.errors import (
     Argument,
     CounterOverflow,
@@ -27,9 +26,9 @@ from hushsum.kernels import Batch, ColumnKernel, Kernel, positive_integer, threa
 from hushsum.privacy import (
     ADJACENCY_ROW,
     PERSON,
-    Budget,
     IntegerNoise,
     Relation,
+    ReleaseKeywords,
     ReleaseRequest,
     unit_in_words,
 )
@@ -362,25 +361,8 @@ class Tally:
             self._change(work, first=merge_caps)
         return self
 
-    def release(
-        self,
-        *,
-        epsilon: float | Fraction | None = None,
-        delta: float | Fraction | None = None,
-        rho: float | Fraction | None = None,
-        relation: str | Relation = Relation.ADD_REMOVE,
-        unit: str | None = None,
-        mechanism: str | None = None,
-        rows: int | str = "auto",
-        count_share: float | Fraction | None = None,
-        rounded: bool | None = None,
-        population: int | None = None,
-        allow_large_delta: bool = False,
-        budget: Budget | None = None,
-        idempotency_key: str | None = None,
-        insecure_noise_seed: int | None = None,
-        threads: int | None = None,
-    ) -> ReleasedFunction:
+    @shows_keywords(ReleaseKeywords, ReleaseRequest)
+    def release(self, *, threads: int | None = None, **keywords: Unpack[ReleaseKeywords]) -> ReleasedFunction:
         """Draw noise once and make the public function. This spends the claim; a second release spends again.
 
         Parameters
@@ -406,7 +388,7 @@ insecure_noise_seed
         -------
         Exactly the requested claim, for the unit of this tally, by integer noise from a fresh key.
         """
-        return self.prepare(picked(ReleaseRequest, locals()), threads=threads).spend()
+        return self.prepare(ReleaseRequest.of(**keywords), threads=threads).spend()
 
     def prepare(
         self, request: ReleaseRequest, *, threads: int | None = None, assumptions: Sequence[str] = ()
@@ -425,7 +407,7 @@ insecure_noise_seed
             "error": table.noise_in_words(self._kernel),
             **request.public_options,
         }
-        return Prepared(table.claim, subject, make, request.booking)
+        return Prepared(table.claim, subject, make, request)
 
     def save(self, path: str | os.PathLike[str], *, encryption_key: bytes | None = None) -> None:
         """Write a ``.tally`` file, marked CONFIDENTIAL, for its owner only; with a 32-byte key encrypted."""
