@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -94,9 +95,7 @@ def fit(
         counted = count_model(
             ModelChoice(model, {**stated, **context.meta[_GIVEN]}),
             training,
-            path_or_file,
-            interactive=confirmation.interactive,
-            ledger=ledger.given(),
+            confirmation.destination(path_or_file, ledger),
             progress=progress,
         )
     for assumed in counted.choice.assumed():
@@ -106,7 +105,7 @@ def fit(
     for sentence in counted.model.advice():
         tell(f"Note: {sentence}.")
     with reader_may_leave(), warnings_printed(strict=strict):
-        delivered = release_model(counted, approve=confirmation.approve)
+        delivered = release_model(counted)
     released = confirmation.confirmed(delivered)
     about = released.function.about
     facts = [
@@ -274,7 +273,7 @@ def synthesize(
     hushsum synthesize visits.parquet --number age=0:120:24:whole --category sex=f,m --epsilon 1 \
 --delta 1e-6 -o synthetic.parquet
     """
-    from hushsum.operations.models import declarations
+    from hushsum.operations.models import MODEL, declarations
     from hushsum.operations.models import synthesize as run
 
     columns = declarations(declare, number or [], category or [], flag or [])
@@ -290,14 +289,11 @@ def synthesize(
         made = run(
             replace(records, paths=tuple(files)),
             output,
+            confirmation.destination(model or str(Path(output).with_suffix(MODEL)), ledger),
             columns,
             {name: value for name, value in given.items() if value is not None},
-            model_output=model,
             rows=rows,
             seed=seed,
-            interactive=confirmation.interactive,
-            approve=confirmation.approve,
-            ledger=ledger.given(),
         )
     released = confirmation.confirmed(None if made is None else made.released)
     assert made is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -78,14 +78,13 @@ def release(
 
     hushsum release all.tally --epsilon 1 -o skin.hush
     """
-    target = released_file(output, json=json)
     confirmation = Confirmation(output, yes=yes)
-    shared: Any = {"threads": threads, "approve": confirmation.approve, "ledger": ledger.given()}
+    to = confirmation.destination(released_file(output, json=json), ledger)
     if len(sources) == 1 and is_tally(sources[0]):
         _refuse_options_of_records(context)
         key = read_key(encryption_key_file)
         with reader_may_leave(), warnings_printed(strict=strict):
-            delivered = release_tally(sources[0], target, request, encryption_key=key, **shared)
+            delivered = release_tally(sources[0], to, request, encryption_key=key, threads=threads)
     else:
         records = replace(records, paths=tuple(sources))
         sample = records.public_file(public)
@@ -95,13 +94,13 @@ def release(
         with reader_may_leave(), reading as progress:
             delivered = release_records(
                 records,
-                target,
+                to,
                 request,
                 kernel=kernel,
                 method=method,
                 public=sample,
+                threads=threads,
                 progress=progress,
-                **shared,
             )
     released = confirmation.confirmed(delivered)
     if released.starved and released.table is not None and request.rows == AUTO:
@@ -199,13 +198,12 @@ def heatmap(
         made = make_heat_map(
             replace(records, paths=tuple(sources)),
             output,
+            confirmation.destination(output[0], ledger),
             request,
             choice,
             declared_records=method.records,
             threads=threads,
             progress=progress,
-            approve=confirmation.approve,
-            ledger=ledger.given(),
         )
     released = confirmation.confirmed(None if made is None else made.released)
     assert made is not None

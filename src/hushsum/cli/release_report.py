@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Any, NoReturn, TypeVar
 import typer
 
 from hushsum.errors import UsageError
-from hushsum.operations import STANDARD, Approve, Delivered
+from hushsum.operations import STANDARD, Delivered, Destination, LedgerOptions
 from hushsum.planning import bytes_in_words
 from hushsum.privacy import LARGE_EPSILON, RECORD, Claim
 
@@ -57,10 +57,10 @@ class Confirmation:
         self.interactive = sys.stdin.isatty() and not yes
         self._output, self._exists, self._of_model = output, Path(output).exists(), of_model
 
-    @property
-    def approve(self) -> Approve | None:
-        """What is called with the claim before anything is spent, if there is something to say."""
-        return self._approve if self.interactive or self._of_model else None
+    def destination(self, output: str | IO[bytes], ledger: LedgerOptions) -> Destination:
+        """Where the release goes; approved by the person, or shown where there is something to say."""
+        approve = self._approve if self.interactive or self._of_model else None
+        return Destination(output, ledger.given(), approve, self.interactive)
 
     def _approve(self, claim: Claim, account: Account | None) -> bool:
         if self._of_model and account is None and claim.unit == RECORD:

@@ -252,24 +252,54 @@ class Delivered(Generic[R]):
 D = TypeVar("D")
 
 
-def check_named(ledger: LedgerOptions | None, paths: Sequence[str]) -> None:
-    """Refuse a release of records from standard input that nothing names in the ledger."""
-    if ledger is not None and ledger.idempotency_key is None and STANDARD in paths:
-        rule = "must be given where records come from standard input"
-        raise UsageError("idempotency_key", rule, got="none", remedy="name this release")
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """Where a release goes.
+
+    Parameters
+    ----------
+    output : str or binary stream
+        Its ``.hush`` file.
+    ledger : LedgerOptions, optional
+        Where it is debited first.
+    approve : callable, optional
+        Shown the claim, and the dataset's account after it if there is a ledger, before any noise is
+        drawn; if it says no, nothing is released, and the operation returns None.
+    interactive : bool
+        Whether a person approves, so that the file may replace one that is no released function.
+    """
+
+    output: str | IO[bytes]
+    ledger: LedgerOptions | None = None
+    approve: Approve | None = None
+    interactive: bool = False
+
+    @property
+    def name(self) -> str:
+        """What a ledger and its disclosure report call the output."""
+        return Path(self.output).name if isinstance(self.output, str) else "standard output"
+
+    def check(self, inputs: Sequence[str]) -> None:
+        """Refuse an output that cannot be written or is not replaced, so that no work is lost."""
+        if isinstance(self.output, str):
+            check_function_output(self.output, inputs=inputs, interactive=self.interactive)
+
+    def check_named(self, paths: Sequence[str]) -> None:
+        """Refuse a release of records from standard input that nothing names in the ledger."""
+        if self.ledger is not None and self.ledger.idempotency_key is None and STANDARD in paths:
+            rule = "must be given where records come from standard input"
+            raise UsageError("idempotency_key", rule, got="none", remedy="name this release")
 
 
 def deliver(
     prepared: Prepared[R],
-    output: str | IO[bytes],
+    to: Destination,
     result: Callable[[str, R, int, LedgerRecord | None], D],
     *,
     sources: Sequence[str],
     settings: Sequence[object],
-    approve: Approve | None,
-    ledger: LedgerOptions | None,
 ) -> D | None:
-    """Request approval, debit, draw and write the file; None if ``approve`` says no, and nothing was spent.
+    """Request approval, debit, draw and write the file; None if nobody approves, and nothing was spent.
 
     ``result`` makes the result of what a `Delivered` has. ``sources`` are the files it is made of: the bytes
     of those that can be read again, and ``settings``, enter the idempotency key where none is given. Killed
@@ -284,6 +314,7 @@ def deliver(
         if the release was published, and its file is gone or was changed.
     """
     claim, subject = prepared.claim, dict(prepared.subject)
+    output, ledger, approve = to.output, to.ledger, to.approve
     name = output if isinstance(output, str) else STANDARD
     written = 0
 
@@ -426,7 +457,7 @@ class _Files:
 
 def release_records(
     records: RecordFiles,
-    output: str | IO[bytes],
+    to: Destination,
     request: ReleaseRequest,
     *,
     kernel: KernelSpec,
@@ -434,8 +465,6 @@ def release_records(
     public: PublicFile | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
-    approve: Approve | None = None,
-    ledger: LedgerOptions | None = None,
 ) -> FunctionReleased | None:
     """Release files of records by the method with the smallest predicted error, as :func:`hushsum.release`.
 
@@ -452,12 +481,11 @@ def release_records(
         as `release_tally`.
     """
     records = with_all_paths(records)
-    if isinstance(output, str):
-        check_function_output(output, inputs=records.paths, interactive=approve is not None)
+    to.check(records.paths)
     requested = requested_release(
         records, request, kernel=kernel, method=method, public=public, threads=threads
     )
-    check_named(ledger, records.paths)
+    to.check_named(records.paths)
     planned = requested.prepare(_Files(records, threads, progress))
     found = planned.bounds
     bounds = (
@@ -467,13 +495,13 @@ def release_records(
     )
     subject = {
         **planned.prepared.subject,
-        **_described(planned.kernel, output, columns=planned.columns, bounds=bounds),
+        **_described(planned.kernel, to, columns=planned.columns, bounds=bounds),
         "error": planned.predicted_error,
     }
     columns = (records.columns, records.unit_column, records.set_column)
     return deliver(
         replace(planned.prepared, subject=subject),
-        output,
+        to,
         partial(
             FunctionReleased,
             capacity=None if planned.shape is None else planned.shape[0],
@@ -481,8 +509,6 @@ def release_records(
         ),
         sources=[*records.paths, *([] if public is None else [public.path])],
         settings=[requested.kernel, method, *columns, records.cells],
-        approve=approve,
-        ledger=ledger,
     )
 
 
@@ -520,25 +546,18 @@ def requested_release(
 
 def release_tally(
     tally: str,
-    output: str | IO[bytes],
+    to: Destination,
     request: ReleaseRequest,
     *,
     encryption_key: bytes | None = None,
     threads: int | None = None,
-    approve: Approve | None = None,
-    ledger: LedgerOptions | None = None,
     public: PublicFile | None = None,
     assumptions: Sequence[str] = (),
 ) -> FunctionReleased | None:
-    """Release a tally's function to a ``.hush`` file, or to a binary stream.
+    """Release a tally's function.
 
     Parameters
     ----------
-    approve : callable, optional
-        Shown the claim, and the dataset's account after it if there is a ledger, before any noise is
-        drawn; if it says no, nothing is released and None is returned.
-    ledger : LedgerOptions, optional
-        Where the release is debited first.
     public : PublicFile, optional
         Public rows with the columns of the tally, which the function is combined with.
     assumptions : sequence of str
@@ -558,8 +577,7 @@ def release_tally(
     """
     # A wrong ε is refused before a large file is read.
     _ = request.promise
-    if isinstance(output, str):
-        check_function_output(output, inputs=[tally], interactive=approve is not None)
+    to.check([tally])
     if encryption_key is not None and public_header(tally)["encryption"] is None:
         raise UsageError(
             (FilePath(tally), " is not encrypted"), got="a key for it", remedy="leave the key out"
@@ -571,7 +589,7 @@ def release_tally(
     warn_of_bandwidth(kernel, basis.bounds)
     # Read here: what cannot be combined is refused before anything is debited.
     sample = None if public is None else _sample(public, secret)
-    described = _described(kernel, output, columns=basis.columns, bounds=basis.bounds)
+    described = _described(kernel, to, columns=basis.columns, bounds=basis.bounds)
     made = replace(
         prepared,
         subject={**prepared.subject, **described},
@@ -579,12 +597,10 @@ def release_tally(
     )
     return deliver(
         made,
-        output,
+        to,
         partial(FunctionReleased, capacity=basis.shape[0]),
         sources=[tally, *([] if public is None else [public.path])],
         settings=[],
-        approve=approve,
-        ledger=ledger,
     )
 
 
@@ -596,15 +612,12 @@ def _sample(public: PublicFile, tally: Tally) -> Floats:
 
 
 def _described(
-    kernel: Kernel, output: str | IO[bytes], *, columns: Sequence[str] | None, bounds: Bounds | None
+    kernel: Kernel, to: Destination, *, columns: Sequence[str] | None, bounds: Bounds | None
 ) -> dict[str, object]:
     """The public entries of a release in the ledger and its disclosure report, beside those of its request;
     known before anything is drawn.
     """
-    found: dict[str, object] = {
-        "kernel": kernel_in_words(kernel),
-        "output": Path(output).name if isinstance(output, str) else "standard output",
-    }
+    found: dict[str, object] = {"kernel": kernel_in_words(kernel), "output": to.name}
     if columns is not None:
         found["columns"] = names_in_words(columns)
     if kernel.dim is not None:

@@ -22,7 +22,7 @@ from hushsum.records import pyarrow
 
 from ._answers import AnsweredPoints, QueryTerms, query_points
 from ._count import tally_records
-from ._deliver import release_tally
+from ._deliver import Destination, release_tally
 from ._files import Progress, RecordFiles, open_function
 
 BANDWIDTH: Final = 5_000.0
@@ -98,7 +98,7 @@ def run_demo(
         kernel = KernelSpec(bandwidth=BANDWIDTH)
         tally_records(salaries, files["tally"], kernel=kernel, threads=threads, progress=progress)
     with timed("release"):
-        release_tally(files["tally"], files["function"], ReleaseRequest(epsilon=epsilon))
+        release_tally(files["tally"], Destination(files["function"]), ReleaseRequest(epsilon=epsilon))
     with timed("query"):
         answers = query_points(files["function"], [[each] for each in QUERIES], QueryTerms(sum=True))
     function = open_function(files["function"])

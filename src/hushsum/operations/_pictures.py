@@ -35,12 +35,11 @@ from hushsum.records import Bounds, DateFormat, DeclaredBounds, choose_columns
 from hushsum.releases import Bundle, PlotKeywords, ReleasedFunction
 
 from ._answers import AnsweringModel, groups_of
-from ._deliver import Approve, FunctionReleased, LedgerOptions, release_records
+from ._deliver import Destination, FunctionReleased, release_records
 from ._files import (
     Progress,
     RecordFiles,
     check_answers_output,
-    check_function_output,
     check_output,
     kind_of,
     open_function,
@@ -92,18 +91,18 @@ def draw_heat_map(source: str, outputs: Sequence[str], choice: MapChoice) -> Map
 def make_heat_map(
     records: RecordFiles,
     outputs: Sequence[str],
+    to: Destination,
     request: ReleaseRequest,
     choice: MapChoice,
     *,
     declared_records: int | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
-    approve: Approve | None = None,
-    ledger: LedgerOptions | None = None,
 ) -> MapWritten | None:
     """Release the density of points on a grid, and write its maps; None where a person declined.
 
-    The released function is kept in a ``.hush`` file: that of the outputs, or one beside the first of them.
+    The released function is kept in a ``.hush`` file: that of the outputs, or one beside the first of them,
+    in place of the output of the destination.
     Further maps are drawn from it without spending anything.
 
     Raises
@@ -122,18 +121,17 @@ def make_heat_map(
         raise UsageError("bandwidth", "must be given for a heat map", got="none", remedy=remedy)
     kept = next((each for each in outputs if Path(each).suffix.lower() == FUNCTION), None)
     target = str(Path(outputs[0]).with_suffix(FUNCTION)) if kept is None else kept
-    check_function_output(target, inputs=records.paths, interactive=approve is not None)
+    to = replace(to, output=target)
+    to.check(records.paths)
     kernel, bandwidth = map_kernel(choice.bounds, choice.bandwidth, geographic=choice.geographic)
     released = release_records(
         replace(records, bounds=choice.bounds),
-        target,
+        to,
         request,
         kernel=KernelSpec(kernel=kernel, bandwidth=bandwidth),
         method=MethodSpec(method=MAP_METHOD, records=declared_records),
         threads=threads,
         progress=progress,
-        approve=approve,
-        ledger=ledger,
     )
     if released is None:
         return None

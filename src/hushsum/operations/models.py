@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import IO, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +75,7 @@ from hushsum.secret_functions import (
 
 from ._answers import features_of, labels_of, read_classes
 from ._count import Meter
-from ._deliver import Approve, Delivered, LedgerOptions, check_named, deliver
+from ._deliver import Delivered, Destination, LedgerOptions, deliver
 from ._files import (
     STANDARD,
     Progress,
@@ -84,7 +84,6 @@ from ._files import (
     TrainingFiles,
     all_paths,
     check_answers_output,
-    check_function_output,
     read_public,
     refuse_private_file,
 )
@@ -419,17 +418,14 @@ class CountedModel:
     model: PrivateModel
     choice: ModelChoice
     records: TrainingFiles
-    output: str | IO[bytes]
-    ledger: LedgerOptions | None
+    to: Destination
 
 
 def count_model(
     choice: ModelChoice,
     records: TrainingFiles,
-    output: str | IO[bytes],
+    to: Destination,
     *,
-    interactive: bool = False,
-    ledger: LedgerOptions | None = None,
     progress: Progress | None = None,
     most_numbers: int | None = None,
 ) -> CountedModel:
@@ -452,12 +448,11 @@ def count_model(
         choice = replace(choice, public=public_features(records.public, records.target))
     model = choice.build()
     records = replace(records, paths=all_paths(records.paths))
-    _check(records, model, ledger)
-    if isinstance(output, str):
-        check_function_output(output, inputs=records.paths, interactive=interactive)
+    _check(records, model, to)
+    to.check(records.paths)
     with default_bounds_refused():
         counted = _counted(model, records, progress, most_numbers)
-    return CountedModel(counted, choice, records, output, ledger)
+    return CountedModel(counted, choice, records, to)
 
 
 def public_features(public: PublicFile, target: str | None) -> Any:
@@ -468,29 +463,24 @@ def public_features(public: PublicFile, target: str | None) -> Any:
     return read_public(public)
 
 
-def release_model(counted: CountedModel, *, approve: Approve | None = None) -> ModelReleased | None:
-    """Release a counted model to its ``.hush`` file or stream; None if ``approve`` says no, and then nothing
-    was spent.
+def release_model(counted: CountedModel) -> ModelReleased | None:
+    """Release a counted model to its destination; None if nobody approves, and then nothing was spent.
 
     Raises
     ------
     BudgetExhausted
         if the remaining budget is too small; nothing is released.
     """
-    model, records, output, ledger = counted.model, counted.records, counted.output, counted.ledger
+    model, records = counted.model, counted.records
     claim = model.claim()
 
     def make() -> Bundle:
         return model.release().released_
 
-    subject = {
-        "model": type(model).__name__,
-        "output": Path(output).name if isinstance(output, str) else "standard output",
-        **_described(model),
-    }
+    subject = {"model": type(model).__name__, "output": counted.to.name, **_described(model)}
     return deliver(
         Prepared(claim, subject, make),
-        output,
+        counted.to,
         ModelReleased,
         sources=[*records.paths, *([] if records.public is None else [records.public.path])],
         settings=[
@@ -499,8 +489,6 @@ def release_model(counted: CountedModel, *, approve: Approve | None = None) -> M
             records.target,
             *([] if records.unit_column is None else [records.unit_column]),
         ],
-        approve=approve,
-        ledger=ledger,
     )
 
 
@@ -535,17 +523,17 @@ def check_ledger(ledger: LedgerOptions | None, claim: Claim) -> None:
     budget.cost(claim)
 
 
-def _check(records: TrainingFiles, model: PrivateModel, ledger: LedgerOptions | None) -> None:
+def _check(records: TrainingFiles, model: PrivateModel, to: Destination) -> None:
     if not records.paths:
         raise UsageError("files", "must be at least one file of records", got="none", remedy="'-' reads CSV")
     refuse_repeated(records.paths)
     check_target(model, records)
     check_cap(records.unit_column, model.max_per_unit, parameter="unit_column")
-    if ledger is not None or records.cells.drop_missing:
+    if to.ledger is not None or records.cells.drop_missing:
         claim = model.claim(None if records.columns is None else len(records.columns))
         records.cells.check_relation(str(claim.relation))
-        check_ledger(ledger, claim)
-    check_named(ledger, records.paths)
+        check_ledger(to.ledger, claim)
+    to.check_named(records.paths)
     for path in records.paths:
         if path != STANDARD:
             _check_columns(records, path, labels=takes_labels(model))
@@ -940,32 +928,28 @@ def declarations(
 def synthesize(
     records: RecordFiles,
     output: str,
+    to: Destination,
     columns: Mapping[str, DeclaredColumn],
     parameters: Mapping[str, Any],
     *,
-    model_output: str | None = None,
     rows: int | None = None,
     seed: int | None = None,
-    interactive: bool = False,
-    approve: Approve | None = None,
-    ledger: LedgerOptions | None = None,
 ) -> TableWritten | None:
     """Release the marginals of files, and write a synthetic table; None where a person declined.
 
-    The model is kept in a ``.hush`` file, by default beside the table: further tables are drawn from it by
+    The model is kept in the ``.hush`` file of the destination: further tables are drawn from it by
     ``hushsum sample`` without spending anything. ``rows`` is by default the released number of records.
     """
     sources, cells, unit_column = all_paths(records.paths), records.cells, records.unit_column
     refuse_repeated(sources)
     check_table_output(output)
     check_answers_output(output, inputs=sources)
-    kept = str(Path(output).with_suffix(MODEL)) if model_output is None else model_output
-    check_function_output(kept, inputs=sources, interactive=interactive)
+    to.check(sources)
     choice = ModelChoice("synthesizer", {**parameters, "columns": dict(columns)})
     model = choice.build()
     assert isinstance(model, PrivateSynthesizer)
     check_cap(unit_column, model.max_per_unit, parameter="unit_column")
-    check_ledger(ledger, model.claim())
+    check_ledger(to.ledger, model.claim())
     found = False
     for source in sources:
         for table, units in mixed_batches(source, columns, unit_column=unit_column, cells=cells):
@@ -975,7 +959,7 @@ def synthesize(
     if not found:
         raise DataRefused("the files must have records", got="none")
     counted = TrainingFiles(sources, tuple(columns), cells=cells, unit_column=unit_column)
-    released = release_model(CountedModel(model, choice, counted, kept, ledger), approve=approve)
+    released = release_model(CountedModel(model, choice, counted, to))
     if released is None:
         return None
     # From the file's content: a resumed release is that of the first run.

@@ -13,7 +13,14 @@ import pytest
 import hushsum as hs
 from hushsum.errors import BudgetExhausted, DataRefused, UsageError
 from hushsum.ledger import DatasetTerms
-from hushsum.operations import FunctionReleased, LedgerOptions, PublicFile, RecordFiles, release_records
+from hushsum.operations import (
+    Destination,
+    FunctionReleased,
+    LedgerOptions,
+    PublicFile,
+    RecordFiles,
+    release_records,
+)
 from hushsum.planning import KernelSpec, MethodSpec
 from hushsum.privacy import Claim, ReleaseRequest
 from hushsum.releases import PUBLIC_SAMPLE, CombinedFunction
@@ -40,7 +47,7 @@ def released(folder: Path, paths: tuple[str, ...], **options: Any) -> FunctionRe
     bounds = options.pop("bounds", (0.0, 300_000.0))
     made = release_records(
         RecordFiles(paths, bounds=bounds, **sources),
-        str(folder / "f.hush"),
+        Destination(str(folder / "f.hush"), options.pop("ledger", None), options.pop("approve", None)),
         request,
         kernel=kernel,
         method=options.pop("method", MethodSpec()),
@@ -115,7 +122,7 @@ def test_with_a_ledger_a_repeated_command_spends_once(tmp_path: Path) -> None:
 
     def release(name: str) -> FunctionReleased | None:
         return release_records(
-            records, str(tmp_path / name), request, kernel=kernel, method=MethodSpec(), ledger=options
+            records, Destination(str(tmp_path / name), options), request, kernel=kernel, method=MethodSpec()
         )
 
     assert release("a.hush") is not None
@@ -144,11 +151,10 @@ def test_bad_records_cost_nothing_without_a_tally_either(tmp_path: Path) -> None
     with pytest.raises(DataRefused):
         release_records(
             RecordFiles(files(tmp_path, rows), bounds=(-4, 4)),
-            str(tmp_path / "f.hush"),
+            Destination(str(tmp_path / "f.hush"), LedgerOptions(url, "sensors")),
             ReleaseRequest(epsilon=1.0),
             kernel=KernelSpec(kernel="gaussian", bandwidth=1.0),
             method=MethodSpec(records=2000, method="landmarks"),
-            ledger=LedgerOptions(url, "sensors"),
         )
     assert ledger.account("sensors").spent.epsilon == 0
 

@@ -11,6 +11,7 @@ from hushsum.declaration import check_fields
 from hushsum.errors import UsageError
 from hushsum.kernels import kernel_in_words
 from hushsum.operations import (
+    Destination,
     RecordFiles,
     TallyDescription,
     check_output,
@@ -88,9 +89,9 @@ def test_a_declined_release_draws_nothing(folder: Path) -> None:
 
     terms = ReleaseRequest(epsilon=0.1, delta=1e-7, relation="replace")
     tally, output = str(folder / "out.tally"), str(folder / "f.hush")
-    assert release_tally(tally, output, terms, approve=decline) is None
+    assert release_tally(tally, Destination(output, approve=decline), terms) is None
     assert not (folder / "f.hush").exists()
-    released = release_tally(tally, output, terms)
+    released = release_tally(tally, Destination(output), terms)
     assert released is not None
     assert shown == [released.claim]
 

@@ -27,6 +27,7 @@ from hushsum.files import atomic_file
 from hushsum.kernels import Kernel, bandwidth_warnings
 from hushsum.ledger import Ledger
 from hushsum.operations import (
+    Destination,
     LedgerOptions,
     PublicFile,
     RecordFiles,
@@ -572,13 +573,11 @@ def _release_tally(running: RunningJob, request: ConfirmedReleaseRequest, output
     with collect_parameter_warnings([]):
         release_tally(
             str(running.settings.path("tallies", f"{request.tally}.tally")),
-            str(output),
+            Destination(str(output), running.ledger, lambda claim, account: running.pay()),
             request.states(ReleaseRequest),
             public=running.public(request),
             assumptions=release_assumptions(request, stored),
             encryption_key=running.settings.tally_key(),
-            approve=lambda claim, account: running.pay(),
-            ledger=running.ledger,
         )
 
 
@@ -593,14 +592,12 @@ def _release_upload(running: RunningJob, request: ConfirmedReleaseRequest, outpu
     with collect_parameter_warnings(running.notes), clipping_allowed(request.allow_clipping):
         release_records(
             records,
-            str(output),
+            Destination(str(output), running.ledger, lambda claim, _: running.pay_confirmed(request, claim)),
             request.states(ReleaseRequest),
             kernel=request.kernel_spec(),
             method=request.states(MethodSpec),
             public=running.public(request),
             progress=running.report_progress,
-            approve=lambda claim, _: running.pay_confirmed(request, claim),
-            ledger=running.ledger,
         )
 
 

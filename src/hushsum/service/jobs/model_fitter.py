@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from hushsum.errors import HushsumError
-from hushsum.operations import PublicFile, TrainingFiles, describe_exact, describe_model
+from hushsum.operations import Destination, PublicFile, TrainingFiles, describe_exact, describe_model
 from hushsum.records import CellFormat, clipping_allowed
 from hushsum.service.schemas import UPLOAD_NAME, ConfirmedModelRequest
 from hushsum.service.store import StoredFunction, now
@@ -44,12 +44,11 @@ def _release(running: RunningJob, request: ConfirmedModelRequest) -> None:
         counted = models.count_model(
             choice_of(request, most, public),
             _files(running, request, public),
-            str(output),
-            ledger=running.ledger,
+            Destination(str(output), running.ledger, lambda claim, _: running.pay_confirmed(request, claim)),
             progress=running.report_progress,
             most_numbers=most,
         )
-    released = models.release_model(counted, approve=lambda claim, _: running.pay_confirmed(request, claim))
+    released = models.release_model(counted)
     assert released is not None
     facts = describe_model(released.function, target=request.target, size=released.size)
     running.publish(job.function, request.name, output, facts)
