@@ -1,8 +1,8 @@
 """MST and AIM of other libraries on the encoded records of ``synthetic_tables.py --export FOLDER``.
 
-``synthetic_tables_peers.py FOLDER SET LIBRARY METHOD SEED [MODEL_MEGABYTES [ROUNDS]]`` runs in an environment
-with one of them: ``dpmm`` 0.1.9 from PyPI (Python 3.10 or 3.11), or ``dpsynth`` from its repository with
-``mbi`` from its own and JAX. This library is not imported.
+``synthetic_tables_peers.py FOLDER SET LIBRARY METHOD EPSILON SEED [MODEL_MEGABYTES [ROUNDS]]`` runs in an
+environment with one of them: ``dpmm`` 0.1.9 from PyPI (Python 3.10 or 3.11), or ``dpsynth`` from its
+repository with ``mbi`` 2.0 from PyPI and JAX. This library is not imported.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-EPSILON, DELTA = 1.0, 1e-6
+DELTA = 1e-6
 
 
 def zcdp(epsilon: float, delta: float) -> float:
@@ -32,7 +32,7 @@ def zcdp(epsilon: float, delta: float) -> float:
     return low
 
 
-def dpmm(data: Any, method: str, seed: int) -> tuple[Any, str]:
+def dpmm(data: Any, method: str, epsilon: float, seed: int) -> tuple[Any, str]:
     """MST or AIM of dpmm, with its defaults."""
     import pandas as pd
     from dpmm.models.aim import AIMGM
@@ -42,7 +42,7 @@ def dpmm(data: Any, method: str, seed: int) -> tuple[Any, str]:
     frame = pd.DataFrame(data["train"], columns=names)
     domain = {name: int(size) for name, size in zip(names, data["sizes"], strict=True)}
     kind = {"aim": AIMGM, "mst": MSTGM}[method]
-    model = kind(epsilon=EPSILON, delta=DELTA, domain=domain, random_state=np.random.RandomState(seed))
+    model = kind(epsilon=epsilon, delta=DELTA, domain=domain, random_state=np.random.RandomState(seed))
     model.fit(frame)
     return model.generate(n_records=len(frame))[names].to_numpy(), "dpmm 0.1.9, its defaults"
 
@@ -68,7 +68,9 @@ def many_marginals(potentials: Any, queries: Any, total: float = 1.0) -> Any:
     return mbi.CliqueVector(domain, list(queries), found)
 
 
-def dpsynth(data: Any, method: str, seed: int, megabytes: float, rounds: int) -> tuple[Any, str]:
+def dpsynth(
+    data: Any, method: str, epsilon: float, seed: int, megabytes: float, rounds: int
+) -> tuple[Any, str]:
     """MST or AIM of dpsynth for all pairs of columns, with fewer rounds and steps than its defaults."""
     import mbi
     from dpsynth.discrete_mechanisms import aim, discrete, mst
@@ -87,7 +89,7 @@ def dpsynth(data: Any, method: str, seed: int, megabytes: float, rounds: int) ->
     else:
         inner, settings = mst.MSTConfig(pgm_iters=2000), "dpsynth, 2,000 steps"
     configured = discrete.DiscreteConfig(inner, compress_columns=True).configure(
-        zcdp_rho=zcdp(EPSILON, DELTA)
+        zcdp_rho=zcdp(epsilon, DELTA)
     )
     made = configured(np.random.default_rng(seed), records).synthetic_data
     return np.column_stack([np.asarray(made.data[name]) for name in names]), settings
@@ -95,18 +97,20 @@ def dpsynth(data: Any, method: str, seed: int, megabytes: float, rounds: int) ->
 
 def main() -> None:
     """Run one method on one set, and write its table beside the records."""
-    folder, name, library, method, number = Path(sys.argv[1]), *sys.argv[2:6]
+    folder, name, library, method, epsilon, number = Path(sys.argv[1]), *sys.argv[2:7]
     data = np.load(folder / f"{name}.npz")
     start = time.process_time()
     if library == "dpmm":
-        codes, settings = dpmm(data, method, int(number))
+        codes, settings = dpmm(data, method, float(epsilon), int(number))
     else:
-        megabytes = float(sys.argv[6]) if len(sys.argv) > 6 else 2.0
-        rounds = int(sys.argv[7]) if len(sys.argv) > 7 else 20
-        codes, settings = dpsynth(data, method, int(number), megabytes, rounds)
+        megabytes = float(sys.argv[7]) if len(sys.argv) > 7 else 2.0
+        rounds = int(sys.argv[8]) if len(sys.argv) > 8 else 20
+        codes, settings = dpsynth(data, method, float(epsilon), int(number), megabytes, rounds)
     seconds = time.process_time() - start
     shown = f"{settings}; {seconds:.0f} s of processor time"
-    np.savez(folder / f"{name}--{method.upper()} ({library})--{number}.npz", codes=codes, settings=shown)
+    np.savez(
+        folder / f"{name}--{method.upper()} ({library})--{epsilon}--{number}.npz", codes=codes, settings=shown
+    )
 
 
 if __name__ == "__main__":

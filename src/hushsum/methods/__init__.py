@@ -59,7 +59,6 @@ from ._marginal_choice import (
     chosen_tree,
     dependence_of_counts,
     exact_counts,
-    noise_of_cells,
     only_chosen,
     tree_marginals,
 )
@@ -110,7 +109,7 @@ __all__ = [
     "estimated_row_variance", "exact_counts", "fit_adaops", "fit_as_published", "fit_classifier",
     "fit_logistic", "fit_machines", "fit_ops", "fit_regression", "fit_squares", "fourier_features",
     "gap_missed", "grid", "landmarks", "marginals", "method_named", "method_names", "moments", "monomials",
-    "noise_of_cells", "only_chosen", "part_of_budget", "perturbation", "perturbed_machines",
+    "only_chosen", "part_of_budget", "perturbation", "perturbed_machines",
     "perturbed_posterior", "planned_methods", "positions_of", "predicted_error", "private_bounds",
     "private_quantiles", "race", "rank_sensitivity", "register", "regression_loss", "regression_records",
     "release_counted", "row_variances", "row_width", "rows_for_moments", "smoother", "solve_adaptive",

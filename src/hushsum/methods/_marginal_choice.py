@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -83,13 +82,6 @@ def only_chosen(tally: Tally, chosen: Sequence[int]) -> Tally:
     assert isinstance(basis, Marginals)
     fewer, cells = basis.only(chosen)
     return with_cells(tally, fewer, HammingKernel(dim=len(basis.encodings)), cells)
-
-
-def noise_of_cells(cells: int, deviation: float, records: float) -> float:
-    """The expected total variation that noise of a standard deviation adds to a marginal of this number of
-    cells, before anything is fitted: half the sum of mean absolute errors, at most 1.
-    """
-    return min(1.0, 0.5 * cells * deviation * math.sqrt(2.0 / math.pi) / max(records, 1.0))
 
 
 def dependence_of_counts(counts: NDArray[np.int64]) -> int:
