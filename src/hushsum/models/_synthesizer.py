@@ -327,7 +327,7 @@ def variation_after_fitting(noise: float) -> float:
     >>> [round(variation_after_fitting(noise), 3) for noise in (0.001, 0.1, 1.0, 100.0)]
     [0.001, 0.027, 0.122, 1.0]
     """
-    return min(noise, 0.122 * noise**0.65, 1.0)
+    return min(noise, 0.122 * math.pow(noise, 0.65), 1.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
