@@ -14,6 +14,16 @@ from ._bandwidth_scale import (
     warn_of_bandwidth,
 )
 from ._base import (
+    COLUMNS,
+    GAUSSIAN,
+    HASH_ROWS,
+    HASHABLE,
+    INNER_PRODUCT,
+    POSITIVE_DEFINITE,
+    PRODUCT,
+    PROFILES,
+    SMOOTH_PROFILES,
+    SPECTRAL,
     BallSignsKernel,
     Batch,
     CategoricalKernel,
@@ -28,8 +38,19 @@ from ._base import (
     Profile,
     ProfileKernel,
     ProjectionKernel,
+    Role,
     SpectralKernel,
+    composed_names,
     dense_batch,
+    example_columns,
+    is_expression,
+    is_signed,
+    kernel_as_json,
+    kernel_from_json,
+    kernel_names,
+    named,
+    parameter_names,
+    register,
 )
 from ._expressions import (
     LONGEST,
@@ -76,29 +97,6 @@ from ._parameter_checks import (
     thread_count,
 )
 from ._public_randomness import hadamard, multiply_shift, normals, row_words, structured_signs, uniforms
-from ._registry import (
-    COLUMNS,
-    GAUSSIAN,
-    HASH_ROWS,
-    HASHABLE,
-    INNER_PRODUCT,
-    POSITIVE_DEFINITE,
-    PRODUCT,
-    PROFILES,
-    SMOOTH_PROFILES,
-    SPECTRAL,
-    Role,
-    composed_names,
-    example_columns,
-    is_expression,
-    is_signed,
-    kernel_as_json,
-    kernel_from_json,
-    kernel_names,
-    named,
-    parameter_names,
-    register,
-)
 
 __all__ = [
     "COLUMNS", "GAUSSIAN", "HASHABLE", "HASH_ROWS", "INNER_PRODUCT", "LONGEST", "OF_BOUNDS",

@@ -26,6 +26,7 @@ from hushsum.files import canonical_json
 from hushsum.records import Bounds, column_groups, in_memory
 
 from ._base import (
+    COLUMNS,
     Batch,
     ColumnKernel,
     ColumnProfile,
@@ -36,15 +37,9 @@ from ._base import (
     Profile,
     ProfileKernel,
     SpectralKernel,
-    dense_batch,
-)
-from ._hashers import FACTOR_WIDTH, BlockwiseHasher, concatenated, derived_seed
-from ._parameter_checks import MAX_DIM, MAX_POWER, as_float, positive_integer
-from ._public_randomness import row_words, single_precision, uniforms
-from ._registry import (
-    COLUMNS,
     composed_class,
     composed_names,
+    dense_batch,
     kernel_as_json,
     kernel_from_json,
     kernel_names,
@@ -52,6 +47,9 @@ from ._registry import (
     parameter_names,
     register_composed,
 )
+from ._hashers import FACTOR_WIDTH, BlockwiseHasher, concatenated, derived_seed
+from ._parameter_checks import MAX_DIM, MAX_POWER, as_float, positive_integer
+from ._public_randomness import row_words, single_precision, uniforms
 
 MOST_FACTORS = 64
 _MOST_PROFILES = 4096

@@ -31,6 +31,7 @@ from ._base import (
     SpectralKernel,
     dense_batch,
     fitted_profiles,
+    register,
 )
 from ._hashers import Projections, check_projection
 from ._parameter_checks import check_parameters, positive_integer
@@ -43,7 +44,6 @@ from ._public_randomness import (
     normal_lengths,
     row_words,
 )
-from ._registry import register
 
 
 @register

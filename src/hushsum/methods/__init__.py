@@ -53,16 +53,19 @@ from ._linear_models import (
     solve_plain,
     surrogate_tally,
 )
-from ._marginal_choice import (
+from ._marginals import (
+    DEFAULT_CELLS,
     FINENESS,
     SCORE_SENSITIVITY,
+    all_pairs,
     chosen_tree,
     dependence_of_counts,
     exact_counts,
+    marginals,
     only_chosen,
+    positions_of,
     tree_marginals,
 )
-from ._marginals import DEFAULT_CELLS, all_pairs, marginals, positions_of
 from ._method import (
     DEFAULT_DELTA,
     PUBLIC_POINTS,

@@ -42,7 +42,7 @@ from ._clusters import (
 )
 from ._column_scaling import ColumnScaling
 from ._density import FUNCTIONAL, FunctionalSums, KernelTable
-from ._logistic_steps import LogisticSteps
+from ._linear_rules import LogisticSteps
 
 PROMISE = Promise.of(epsilon=8.0, delta=1e-6)
 _CLAIM = Claim(

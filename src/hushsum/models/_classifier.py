@@ -34,8 +34,11 @@ from ._accuracy import (
 from ._base import ClassificationModel, Drawn, KeptRecords, declared, require
 from ._column_scaling import ColumnScaling, can_be_kept, histograms_are_useful, released_scaling
 from ._linear_rules import (
+    DEEPEST,
     TOTAL_SHARE,
     LinearRule,
+    LogisticReading,
+    LogisticSteps,
     discriminant_basis,
     largest_edge,
     mean_noise,
@@ -43,7 +46,6 @@ from ._linear_rules import (
     noise_of,
     spectral_edge,
 )
-from ._logistic_steps import LogisticReading, LogisticSteps
 from ._table_model import NEAR, POWER, KernelModel
 
 AUTO, LOGISTIC, KERNEL, MEANS, DISCRIMINANT = "auto", "logistic", "kernel", "means", "discriminant"
@@ -71,7 +73,6 @@ BOUNDS, QUANTILES = "bounds", "quantiles"
 SCALINGS: Final = (AUTO, BOUNDS, QUANTILES)
 
 
-_DEEPEST = -30.0
 # A class with this many standard errors of its count differs from an empty one.
 _DISTINCT = 3.0
 # A class is divided by no fewer records than this many standard errors of its count.
@@ -124,8 +125,8 @@ class SketchReading:
         noise = self.noise[self.known]
         if rule == "likelihood":
             answers, noise = answers / self.sizes[self.known], noise / self.sizes[self.known]
-        in_noise = np.full((len(queries), len(self.functions)), _DEEPEST)
-        in_noise[:, self.known] = np.maximum(answers / noise.max(), _DEEPEST)
+        in_noise = np.full((len(queries), len(self.functions)), DEEPEST)
+        in_noise[:, self.known] = np.maximum(answers / noise.max(), DEEPEST)
         # Rises with the answer and is positive even where noise made that negative: ln(1 + eˣ), which is x
         # well above the noise.
         masses = np.logaddexp(0.0, in_noise)

@@ -24,7 +24,6 @@ from ._answers import (
 from ._audit import audit_file
 from ._benchmark import BenchmarkTerms, MethodMeasured, MethodsBenchmarked, benchmark_methods
 from ._choose import choose_bandwidth, choose_bounds
-from ._count import CheckpointChoice, EngineChoice, TallyDescription, merge_tallies, tally_records
 from ._deliver import (
     Approve,
     DatasetStatus,
@@ -43,10 +42,13 @@ from ._deliver import (
 from ._demo import BANDWIDTH, SALARY_BOUNDS, DemoDone, run_demo, write_payroll
 from ._files import (
     STANDARD,
+    CheckpointChoice,
     EdgeColumns,
+    EngineChoice,
     Progress,
     PublicFile,
     RecordFiles,
+    TallyDescription,
     TrainingFiles,
     check_answers_output,
     check_function_output,
@@ -55,11 +57,13 @@ from ._files import (
     first_batch,
     is_tally,
     kind_of,
+    merge_tallies,
     methods_needing_bounds,
     open_file,
     read_key,
     read_public,
     refuse_private_file,
+    tally_records,
 )
 from ._mixed_tables import ARROW, PARQUET, mixed_batches, write_table
 from ._pictures import MapChoice, draw_heat_map, is_released, make_heat_map, plot_function

@@ -39,8 +39,7 @@ from hushsum.releases import ESTIMATORS, Bundle, NoisyTable, ReleasedFunction, T
 from hushsum.secret_functions import ServedFunction, SqliteStore, reopen
 from hushsum.tables import Marginals
 
-from ._count import TallyDescription
-from ._files import STANDARD, Progress, check_output, kind_of, open_function, open_released
+from ._files import STANDARD, Progress, TallyDescription, check_output, kind_of, open_function, open_released
 
 if TYPE_CHECKING:
     from .models import SecretModel

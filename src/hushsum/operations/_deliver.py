@@ -57,7 +57,6 @@ from hushsum.releases import (
 )
 from hushsum.tally import Tally, load_tally, public_header
 
-from ._count import count_records
 from ._files import (
     STANDARD,
     Progress,
@@ -65,6 +64,7 @@ from ._files import (
     RecordFiles,
     check_columns,
     check_function_output,
+    count_records,
     dimension,
     first_batch,
     read_public,

@@ -21,9 +21,8 @@ from hushsum.privacy import Claim, ReleaseRequest
 from hushsum.records import pyarrow
 
 from ._answers import AnsweredPoints, QueryTerms, query_points
-from ._count import tally_records
 from ._deliver import Destination, release_tally
-from ._files import Progress, RecordFiles, open_function
+from ._files import Progress, RecordFiles, open_function, tally_records
 
 BANDWIDTH: Final = 5_000.0
 QUERIES: Final = (20_000.0, 30_000.0, 42_000.0, 70_000.0, 92_000.0, 145_000.0, 220_000.0)

@@ -74,10 +74,10 @@ from hushsum.secret_functions import (
 )
 
 from ._answers import features_of, labels_of, read_classes
-from ._count import Meter
 from ._deliver import Delivered, Destination, LedgerOptions, deliver
 from ._files import (
     STANDARD,
+    Meter,
     Progress,
     PublicFile,
     RecordFiles,

@@ -94,7 +94,6 @@ from ._declared_columns import (
 )
 from ._decoder_worker import receive_exactly
 from ._graph import DEFAULT_MEMORY, EdgeList, EdgeProgress, Graph, node_number, read_edges, read_pairs
-from ._onnx import RANDOM_OPERATIONS, OnnxTransform, operations_of
 from ._persons import UnitCap, identify
 from ._record_batches import (
     DEFAULT_BATCH_BYTES,
@@ -113,7 +112,7 @@ from ._record_batches import (
     shown_path,
 )
 from ._sets import Sets, as_sets
-from ._transform import Transform
+from ._transform import RANDOM_OPERATIONS, OnnxTransform, Transform, operations_of
 
 __all__ = [
     "DAYS", "DEFAULT_BATCH_BYTES", "DEFAULT_MEMORY", "ENCODE", "ENCODINGS", "FEWEST_BITS", "MISSING",

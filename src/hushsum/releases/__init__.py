@@ -35,7 +35,6 @@ from ._base import (
     stored_integer,
 )
 from ._bundle import Bundle
-from ._neighbour_density import NeighbourDensity, neighbour_density
 from ._noisy_table import (
     ROUNDING_SHARE,
     UNSEEN_SHARE,
@@ -74,8 +73,10 @@ from ._reported_function import ReportedFunction
 from ._table_answers import (
     ESTIMATORS,
     CoefficientFunction,
+    NeighbourDensity,
     TableFunction,
     function_type,
+    neighbour_density,
     noise_table,
     simultaneous_reach,
 )

@@ -22,18 +22,19 @@ from ._base import (
     register,
     slices,
 )
-from ._bins import Bins, cell_errors
 from ._declared_box import (
     DEFAULT_SCALE,
     HEAPED_SHARE,
     MAX_FREQUENCY,
     MAX_SCALE,
     RACE,
+    Bins,
     BoxBasis,
     BoxReading,
     FourierSeries,
     SeriesReading,
     blocks,
+    cell_errors,
     check_columns_of,
     check_power,
     contracted,

@@ -26,7 +26,7 @@ from hushsum.models._column_scaling import (
     marginals_of,
     released_scaling,
 )
-from hushsum.models._logistic_steps import LogisticSteps, probabilities
+from hushsum.models._linear_rules import LogisticSteps, probabilities
 from hushsum.privacy import Promise, Relation, table_noise
 from hushsum.releases import Bundle, PublicFacts
 from hushsum.tables import ClassMoments

@@ -9,7 +9,7 @@ folders and ledgers. The messages are ``curator: Opening → owner: ready``, the
 
 from __future__ import annotations
 
-from ._curator import CuratorState
+from ._curator import CuratorState, OwnerState
 from ._features import PUBLIC_SEED, Hashes, HashSecret, SummaryFeatures, best_first, scores
 from ._greedy_choice import greedy_choice
 from ._messages import (
@@ -35,7 +35,6 @@ from ._noisy_sums import (
     sum_variance,
     target_variance,
 )
-from ._owner import OwnerState
 from ._runs import (
     CuratorMachine,
     CuratorRequest,
