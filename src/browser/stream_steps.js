@@ -5,10 +5,14 @@ import { QueryRefused } from "./refusal.js";
 import { wholeRoot } from "./special_functions.js";
 
 const MOST_STEPS = 2 ** 14;
-const MOST_BUFFERS = 8;
+const LAST_STEP = 2 ** 40;
+const FAR = 2 ** 24;
+const MOST_BUFFERS = 12;
 const WHOLE = 2 ** 24;
 const DECAY_BITS = 24n;
-const GUARD = 1n << 20n;
+const STATE_BITS = 6n;
+const RENEWAL_BITS = 28;
+const BOUND_BITS = 60n;
 // Python rounds the computed variance upwards by 10⁻⁶ and allows 10⁻⁵: what is within this it reads.
 const CLOSE = 8e-6;
 
@@ -25,7 +29,7 @@ export function stepFrom(value) {
   require(!intervals || view.decay === null || strategy.levels === 1);
   return {
     stream: value.stream,
-    step: whole(value.step, 1, strategy.horizon),
+    step: whole(value.step, 1, strategy.horizon ?? LAST_STEP),
     horizon: strategy.horizon,
     removals: value.removals,
     strategy,
@@ -44,7 +48,7 @@ export function stepFrom(value) {
  */
 export function checkStream(found, claim, stated, moved, cells) {
   const intervals = found.strategy.base !== undefined;
-  const gain = rowOf(found).reduce((sum, each) => sum + each * each, 0.0);
+  const gain = covarianceOf(found, found.step, found.step);
   [found.table, found.count].forEach((variance, i) => {
     require(stated[i].mechanism === SUMS[intervals ? 1 : 0] && claim.mechanism === stated[i].mechanism);
     require(Math.abs(stated[i].variance - variance * gain) <= CLOSE * variance * gain);
@@ -56,9 +60,11 @@ export function checkStream(found, claim, stated, moved, cells) {
   if ([...record].some((each) => (pure ? each.l1 : each.l2Squared) === null)) return;
   const number = [1n, 0n].map((each) => ({ l1: each, l2Squared: each }));
   const changes = [changeOf(record, claim, found.removals, BigInt(cells)), changeOf(number, claim, found.removals, 1n)];
+  // Without a horizon, records with which a unit changes may be in different outputs.
+  const apart = found.horizon === null ? changes[1].l1 : 1n;
   const lengths = pure
     ? changes.map(({ l1 }) => BigInt(found.strategy.levels) * l1)
-    : changes.map((each) => lengthAbove(each, boundsOf(found.strategy)));
+    : changes.map(({ squared, touched }) => lengthAbove({ squared, touched: apart * touched }, boundsOf(found.strategy)));
   const promised = rational(claim.exact.epsilon ?? claim.exact.rho);
   // Σ length/parameter, or half of it under ρ, compared with the promise without any division.
   const [one, other] = found.exact;
@@ -83,21 +89,53 @@ function changeOf([alone, replaced], claim, removals, cells) {
   return { l1, squared, touched: l1 < cells ? l1 : cells };
 }
 
-/** Bounds on ‖c‖² and ‖e‖² of a factorisation, in integers rounded upwards. */
-function boundsOf({ horizon, unit, whole: { decays, weights } }) {
-  const up = (number) => -(-number >> DECAY_BITS);
-  const over = (number, by) => -(-number / by) + (number % by ? 1n : 0n);
-  let terms = weights.map((weight) => up(weight * BigInt(unit) * GUARD));
-  let errors = weights.map(() => GUARD);
-  let [column, rounding] = [(BigInt(unit) * GUARD) ** 2n, 0n];
-  const sum = (each) => each.reduce((a, b) => a + b, 0n);
-  for (let at = 1; at < horizon; at += 1) {
-    column += sum(terms) ** 2n;
-    rounding += sum(errors) ** 2n;
-    terms = terms.map((each, i) => up(each * decays[i]));
-    errors = errors.map((each, i) => up(each * decays[i]) + GUARD);
+/** Bounds on ‖c‖² and ‖e‖² of a factorisation, in integers rounded upwards; as `_bounds` in Python. */
+function boundsOf({ horizon, unit, periods, whole: { decays, weights } }) {
+  const up = (number, bits) => -(-number >> bits);
+  const one = 1n << BOUND_BITS;
+  const reach = horizon ?? 2 ** RENEWAL_BITS;
+  const levels = reach.toString(2).length;
+  const pairs = decays.flatMap((_, i) => decays.slice(0, i + 1).map((_, j) => [i, j]));
+  const left = decays.map(() => one);
+  let sums = pairs.map(() => one);
+  const found = [];
+  for (let level = 0; level < levels; level += 1) {
+    for (let i = 0; i < left.length; i += 1) {
+      if (level === periods[i]) left[i] = decays[i] << (BOUND_BITS - DECAY_BITS);
+      else if (level > periods[i]) left[i] = up(left[i] ** 2n, BOUND_BITS);
+    }
+    const products = pairs.map(([i, j]) => up(left[i] * left[j], BOUND_BITS));
+    found.push({ sums, products });
+    sums = sums.map((each, at) => each + up(each * products[at], BOUND_BITS));
   }
-  return { column: over(column, GUARD ** 2n), rounding: over(rounding, GUARD ** 2n) };
+  const total = pairs.map(() => 0n);
+  const factors = pairs.map(() => one);
+  for (let level = levels - 1; level >= 0; level -= 1) {
+    if (Math.floor(reach / 2 ** level) % 2 === 0) continue;
+    for (let at = 0; at < pairs.length; at += 1) {
+      total[at] += up(factors[at] * found[level].sums[at], BOUND_BITS);
+      factors[at] = up(factors[at] * found[level].products[at], BOUND_BITS);
+    }
+  }
+  let column = (BigInt(unit) << STATE_BITS) ** 2n << BOUND_BITS;
+  pairs.forEach(([i, j], at) => {
+    column += (i === j ? 1n : 2n) * weights[i] * weights[j] * (total[at] - one);
+  });
+  // The largest error of an output is a sum of fractions: over their common denominator.
+  let [over, under] = [0n, 1n];
+  for (let i = 0; i < decays.length; i += 1) {
+    const often = BigInt(Math.floor(reach / 2 ** periods[i]) + 1);
+    const rest = (1n << DECAY_BITS) - decays[i];
+    const [a, b] = 1n << DECAY_BITS < often * rest ? [1n << DECAY_BITS, rest] : [often, 1n];
+    [over, under] = [over * b + a * under, under * b];
+  }
+  under <<= STATE_BITS;
+  over = decays.length ? over + under : 0n;
+  const rounding = BigInt(reach - 1) * over ** 2n;
+  return {
+    column: up(column, BOUND_BITS + 2n * STATE_BITS),
+    rounding: rounding / under ** 2n + (rounding % under ** 2n ? 1n : 0n),
+  };
 }
 
 /** The square of ‖c‖·√squared + √touched·‖e‖, rounded upwards; roots from above by 2⁻⁴⁰ at most. */
@@ -108,22 +146,32 @@ function lengthAbove({ squared, touched }, { column, rounding }) {
 }
 
 function strategyFrom(value) {
+  const horizon = value?.horizon === null ? null : whole(value?.horizon, 1, MOST_STEPS);
   if (value?.name === "interval sums") {
     fields(value, ["name", "horizon", "base", "levels"]);
-    const horizon = whole(value.horizon, 1, MOST_STEPS);
-    const base = whole(value.base, 2, MOST_STEPS);
-    const levels = whole(value.levels, 1, 16);
-    require(base ** (levels - 1) <= horizon);
+    const base = whole(value.base, 2, FAR);
+    const levels = whole(value.levels, 1, 25);
+    require(base ** (levels - 1) <= (horizon ?? FAR));
     return { horizon, base, levels };
   }
-  fields(value, ["name", "horizon", "fraction_bits", "decays", "weights"]);
+  fields(value, ["name", "horizon", "fraction_bits", "decays", "weights", "periods"]);
   require(value.name === "factorisation");
-  const shares = (each) => list(each, MOST_BUFFERS).map((number) => whole(number, 0, WHOLE) / WHOLE);
-  const [decays, weights] = [shares(value.decays), shares(value.weights)];
-  require(decays.length === weights.length && decays.every((each) => each < 1));
-  require(weights.reduce((a, b) => a + b, 0.0) <= 1);
-  const exact = { decays: value.decays.map(BigInt), weights: value.weights.map(BigInt) };
-  return { horizon: whole(value.horizon, 1, MOST_STEPS), unit: 2 ** whole(value.fraction_bits, 0, 32), decays, weights, whole: exact };
+  const bits = whole(value.fraction_bits, 0, 32);
+  const numbers = (each, most) => list(each, MOST_BUFFERS).map((number) => whole(number, 0, most));
+  const [decays, weights] = [numbers(value.decays, WHOLE - 1), numbers(value.weights, 4 * WHOLE)];
+  const periods = numbers(value.periods, RENEWAL_BITS - 1);
+  require(decays.length === weights.length && decays.length === periods.length);
+  require(weights.reduce((a, b) => a + b, 0) <= 4 * WHOLE);
+  const fine = weights.map((each) => (BigInt(each) << (BigInt(bits) + STATE_BITS)) >> DECAY_BITS);
+  const unit = 2 ** bits;
+  return {
+    horizon,
+    unit,
+    periods,
+    decays: decays.map((each) => each / WHOLE),
+    shares: fine.map((each) => Number(each) / (unit * 2 ** Number(STATE_BITS))),
+    whole: { decays: decays.map(BigInt), weights: fine },
+  };
 }
 
 function viewFrom(value) {
@@ -135,66 +183,97 @@ function viewFrom(value) {
   return { window, decay };
 }
 
-/** What the noise of each output so far weighs in what a step shows. */
-function rowOf({ strategy, view, step }) {
-  return strategy.base === undefined ? factorisedRow(strategy, view, step) : intervalsRow(strategy, view, step);
+/** The covariance of what two steps show, for noise of variance 1 in every output. */
+function covarianceOf({ strategy, view: { window, decay } }, first, second) {
+  const sums = strategy.base === undefined ? factorised(strategy, decay ?? 1.0) : intervals(strategy, decay);
+  const between = (a, b) => sums(Math.min(a, b), Math.max(a, b));
+  if (window === null) return between(first, second);
+  const [one, other] = [first, second].map((step) => Math.max(step - window, 0));
+  return between(first, second) - between(first, other) - between(one, second) + between(one, other);
 }
 
-function factorisedRow({ unit, decays, weights }, view, step) {
-  // The increments that are read back from an output of 1 at the first step, and 0 at all others.
-  const buffers = new Float64Array(decays.length);
-  const increments = new Float64Array(step);
-  for (let at = 0; at < step; at += 1) {
-    const found = (at === 0 ? 1.0 : 0.0) - buffers.reduce((sum, each) => sum + each, 0.0);
-    for (let i = 0; i < buffers.length; i += 1) buffers[i] = decays[i] * buffers[i] + weights[i] * found;
-    increments[at] = found;
-  }
-  return seriesOf(view, increments).reverse().map((each) => each / unit);
+const times = (a, b) => a.map((row) => b[0].map((_, j) => row.reduce((sum, each, k) => sum + each * b[k][j], 0.0)));
+const turned = (a) => a[0].map((_, j) => a.map((row) => row[j]));
+const plus = (a, b) => a.map((row, i) => row.map((each, j) => each + b[i][j]));
+const congruent = (a, b) => times(times(a, b), turned(a));
+const isSet = (number, level) => Math.floor(number / 2 ** level) % 2 === 1;
+
+/**
+ * Covariances of running or decayed sums. What 2^level steps do to the errors of the buffers, and to that of the sum
+ * behind them, is a matrix and the covariance of what their draws add; as `_block` in Python.
+ */
+function factorised({ horizon, unit, decays, shares, periods }, rate) {
+  const size = decays.length + 1;
+  const noise = [...shares, 1.0];
+  const blocks = [];
+  /** What is left of the buffers, and of a sum, by what happens after every 2^level steps. */
+  const leftBy = (level) => {
+    const renewed = horizon === null && level === RENEWAL_BITS;
+    return [...decays.map((each, i) => (renewed ? 0.0 : periods[i] === level ? each : 1.0)), 1.0];
+  };
+  const block = (level) => {
+    if (blocks[level]) return blocks[level];
+    let steps = noise.map((share, i) =>
+      noise.map((_, j) => (j < size - 1 ? (i === j ? 1.0 : 0.0) - share : i === j ? rate : 0.0)),
+    );
+    let added = noise.map((a) => noise.map((b) => a * b));
+    if (level > 0) {
+      const half = block(level - 1);
+      steps = times(half.steps, half.steps);
+      added = plus(congruent(half.steps, half.added), half.added);
+    }
+    const left = leftBy(level);
+    steps = steps.map((row, i) => row.map((each) => left[i] * each));
+    added = added.map((row, i) => row.map((each, j) => left[i] * left[j] * each));
+    blocks[level] = { steps, added };
+    return blocks[level];
+  };
+  return (low, high) => {
+    const levels = high.toString(2).length;
+    let joint = noise.map(() => noise.map(() => 0.0));
+    for (let level = levels - 1; level >= 0; level -= 1) {
+      if (!isSet(low, level)) continue;
+      const { steps, added } = block(level);
+      joint = plus(congruent(steps, joint), added);
+    }
+    // From here on what the earlier step shows is fixed, and new draws are independent of it.
+    let shared = joint.map((row) => [row[size - 1]]);
+    let at = low;
+    const go = (level) => {
+      shared = times(block(level).steps, shared);
+      at += 2 ** level;
+    };
+    for (let level = 0; level < levels; level += 1) {
+      // A block that ends where longer ones do: what decays with these decays now.
+      if (at > low && at % 2 ** level === 0) shared = shared.map(([each], i) => [leftBy(level)[i] * each]);
+      if (isSet(at, level) && at + 2 ** level <= high) go(level);
+    }
+    for (let level = levels - 1; level >= 0; level -= 1) if (at + 2 ** level <= high) go(level);
+    return shared[size - 1][0] / unit ** 2;
+  };
 }
 
-/** Sums, windows or decayed sums of a series. */
-function seriesOf({ window, decay }, increments) {
-  const found = new Float64Array(increments.length);
-  let total = 0.0;
-  for (let at = 0; at < increments.length; at += 1) {
-    total = (decay === null ? 1.0 : decay) * total + increments[at];
-    if (window !== null && at >= window) total -= increments[at - window];
-    found[at] = total;
-  }
-  return found;
-}
-
-function intervalsRow(strategy, { window, decay }, step) {
-  if (decay !== null) {
-    require(strategy.levels === 1);
-    return Float64Array.from({ length: step }, (_, at) => decay ** (step - 1 - at));
-  }
-  const row = new Float64Array(step);
-  for (const end of intervals(strategy, step)) row[end - 1] += 1.0;
-  if (window !== null && window < step) for (const end of intervals(strategy, step - window)) row[end - 1] -= 1.0;
-  return row;
-}
-
-/** The steps whose outputs make up the running sum at a step. */
-function intervals({ base, levels }, step) {
-  const longest = base ** (levels - 1);
-  const ends = [];
-  let at = step;
-  while (at % longest) {
-    ends.push(at);
-    let level = 0;
-    while (level < levels - 1 && at % base ** (level + 1) === 0) level += 1;
-    at -= base ** level;
-  }
-  for (; at > 0; at -= longest) ends.push(at);
-  return ends;
+/** Covariances of running sums of intervals, or of decayed sums of single steps. */
+function intervals({ base, levels }, decay) {
+  require(decay === null || levels === 1);
+  if (decay !== null)
+    return (low, high) => ((1.0 - decay ** (2 * low)) / (1.0 - decay ** 2)) * decay ** (high - low);
+  const digit = (step, level) => Math.floor(step / base ** level) % (level < levels - 1 ? base : Infinity);
+  return (low, high) => {
+    // Of the first digit that differs, the smaller number of intervals is in both; of higher digits all.
+    let both = 0;
+    for (let level = levels - 1; level >= 0; level -= 1) {
+      const [one, other] = [digit(low, level), digit(high, level)];
+      both += Math.min(one, other);
+      if (one !== other) break;
+    }
+    return both;
+  };
 }
 
 /** The covariance of the noise that two steps of one stream have in a cell, and in the number of records. */
 export function stepCovariance(first, second) {
-  const [one, other] = [rowOf(first), rowOf(second)];
-  let gain = 0.0;
-  for (let at = 0; at < Math.min(one.length, other.length); at += 1) gain += one[at] * other[at];
+  const gain = covarianceOf(first, first.step, second.step);
   return { cell: first.table * gain, count: first.count * gain };
 }
 

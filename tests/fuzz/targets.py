@@ -205,9 +205,11 @@ def _stream_seeds() -> list[bytes]:
         (grid, {"delta": 1e-6, "window": 2}),
         (grid, {}),
         (sketch, {"delta": 1e-6}),
+        (grid, {"horizon": None, "delta": 1e-6}),
+        (grid, {"horizon": None}),
     ]
     for tally, more in several:
-        stream = hs.stream(tally, horizon=5, epsilon=1.0, insecure_noise_seed=1, **more)
+        stream = hs.stream(tally, epsilon=1.0, insecure_noise_seed=1, **({"horizon": 5} | more))
         stream.add([[0.2], [0.4]], units=None if tally.max_per_unit is None else ["a", "b"]).step()
         with _file(b"", ".stream") as path:
             file = StreamFile(path, None)

@@ -76,10 +76,12 @@ def _stated() -> list[bytes]:
         {"rho": 0.5},
         {"epsilon": 1.0},
         {"epsilon": 1.0, "delta": 1e-6, "window": 2},
+        {"rho": 0.5, "horizon": None},
+        {"epsilon": 1.0, "horizon": None},
     ]
     at_once: list[dict[str, Any]] = [{"rho": 0.5}, {"epsilon": 1.0}, {"rho": 0.5, "relation": "replace"}]
     made: list[Any] = [
-        hs.stream(tally, horizon=5, insecure_noise_seed=1, **more).add([[0.2], [0.4]]).step()
+        hs.stream(tally, insecure_noise_seed=1, **({"horizon": 5} | more)).add([[0.2], [0.4]]).step()
         for tally in (grid, rows)
         for more in over_time
     ]

@@ -23,6 +23,10 @@ def _grid() -> hs.Tally:
     return hs.grid(hs.GaussianKernel(1, 1.0), bounds=(0, 10))
 
 
+def _persons() -> hs.Tally:
+    return hs.grid(hs.GaussianKernel(1, 1.0), bounds=(0, 10), max_per_unit=2)
+
+
 def _rows() -> hs.Tally:
     return hs.race(hs.EuclideanKernel(1, 1.0), rows=60, width=40, bounds=(0, 10))
 
@@ -34,6 +38,11 @@ STREAMS: dict[str, tuple[Any, dict[str, Any]]] = {
     "pure epsilon": (_grid, {"horizon": 30, "epsilon": 1.0}),
     "pure epsilon, a window": (_grid, {"horizon": 30, "epsilon": 1.0, "window": 3}),
     "pure epsilon, decay": (_grid, {"horizon": 30, "epsilon": 1.0, "decay": 0.9}),
+    "endless": (_grid, {"horizon": None, "rho": 0.5}),
+    "endless, persons": (_persons, {"horizon": None, "rho": 0.5}),
+    "endless, a window": (_grid, {"horizon": None, "rho": 0.5, "window": 3}),
+    "endless, decay": (_grid, {"horizon": None, "epsilon": 1.0, "delta": 1e-6, "decay": 0.9}),
+    "endless, pure epsilon": (_grid, {"horizon": None, "epsilon": 1.0}),
     "one step": (_grid, {"horizon": 1, "rho": 0.5}),
     "hash rows": (_rows, {"horizon": 12, "rho": 0.5}),
 }
@@ -50,8 +59,9 @@ def films() -> dict[str, list[Any]]:
     made = {}
     for name, (tally, terms) in STREAMS.items():
         stream = hs.stream(tally(), insecure_noise_seed=5, **terms)
-        number = min(6, terms["horizon"])
-        made[name] = [stream.add(LINE[60 * step : 60 * step + 60]).step() for step in range(number)]
+        number = min(6, terms["horizon"] or 6)
+        units = [str(i) for i in range(60)] if "persons" in name else None
+        made[name] = [stream.add(LINE[60 * t : 60 * t + 60], units=units).step() for t in range(number)]
     return made
 
 

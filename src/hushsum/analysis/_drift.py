@@ -14,7 +14,7 @@ import numpy as np
 from hushsum._html import Described
 from hushsum._types import Floats
 from hushsum.errors import UsageError
-from hushsum.releases import NoisyTable, Points, step_covariance
+from hushsum.releases import NoisyTable, Points
 
 from ._difference import RecordModel, check_settings, fit_records, public_points
 from ._two_sample_test import Coordinates, filtered_test
@@ -32,12 +32,19 @@ class DriftCheck:
     """At a step: the strongest comparison of the newest records with those before.
 
     ``step`` is the step, ``since`` the first step of the newer records, and ``p_value`` that comparison's,
-    before the number of comparisons is allowed for. None where there were too few records to compare.
+    before the number of comparisons is allowed for. None where there were too few records to compare. From
+    ``threshold`` on it is an alarm.
     """
 
     step: int
     since: int | None
     p_value: float | None
+    threshold: float
+
+    @property
+    def alarms(self) -> bool:
+        """Whether it raises an alarm."""
+        return self.p_value is not None and self.p_value <= self.threshold
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,28 +57,21 @@ class Drift(Described):
     checks : tuple of DriftCheck
         One for each step but the first.
     false_alarm : float
-        The probability of any alarm over the whole horizon if the distribution never changes.
-    comparisons : int
+        The probability of any alarm over the whole horizon, or for ever without one, if the distribution
+        never changes.
+    comparisons : int or None
         How many comparisons the horizon has; each may raise an alarm with probability
-        false_alarm/comparisons.
+        false_alarm/comparisons. None without a horizon.
     """
 
     checks: tuple[DriftCheck, ...]
     false_alarm: float
-    comparisons: int
-
-    @property
-    def threshold(self) -> float:
-        """The p-value from which on a comparison is an alarm."""
-        return self.false_alarm / self.comparisons
+    comparisons: int | None
 
     @cached_property
     def alarm(self) -> DriftCheck | None:
         """The first check that raises an alarm; None if there is none."""
-        return next(
-            (each for each in self.checks if each.p_value is not None and each.p_value <= self.threshold),
-            None,
-        )
+        return next((each for each in self.checks if each.alarms), None)
 
     @property
     def detected_at(self) -> int | None:
@@ -94,10 +94,13 @@ class Drift(Described):
         if self.alarm is not None:
             said = f"detected at step {self.detected_at}: records from step {self.since} on are different"
         steps = [each.step for each in self.checks]
+        over = "over all steps there will ever be"
+        if self.comparisons is not None:
+            over = f"over the whole horizon, {self.comparisons} comparisons"
         return [
             ("drift", said),
             ("steps", f"{steps[0]} to {steps[-1]}" if steps else "none"),
-            ("false alarms", f"{self.false_alarm:g} over the whole horizon, {self.comparisons} comparisons"),
+            ("false alarms", f"{self.false_alarm:g} {over}"),
         ]
 
     def as_json(self) -> dict[str, Any]:
@@ -121,7 +124,15 @@ class Drift(Described):
         known = [(each.step, max(each.p_value, 1e-300)) for each in self.checks if each.p_value is not None]
         if known:
             ax.semilogy(*zip(*known, strict=True), color=BLUE, marker="o", markersize=3, linewidth=1.2)
-        ax.axhline(self.threshold, color=VERMILION, linestyle="dashed", linewidth=1.0, label="alarm")
+        thresholds = [(each.step, each.threshold) for each in self.checks]
+        ax.step(
+            *zip(*thresholds, strict=True),
+            where="mid",
+            color=VERMILION,
+            linestyle="dashed",
+            linewidth=1.0,
+            label="alarm",
+        )
         ax.set_xlabel("step", color=INK)
         ax.set_ylabel("p-value of the strongest comparison", color=INK)
         ax.legend(frameon=False, fontsize=9, labelcolor=INK)
@@ -134,8 +145,9 @@ def drift(
     """Detect from which step of a stream on the records come from another distribution.
 
     Post-processing: it spends nothing. Call it with the steps that have been released so far, as often as you
-    like: the probability of any false alarm over the whole horizon of the stream stays below ``false_alarm``,
-    as long as every call begins with the same step and leaves none of the later ones out.
+    like: the probability of any false alarm over the whole horizon of the stream, or for ever if it has none,
+    stays below ``false_alarm``, as long as every call begins with the same step and leaves none of the later
+    ones out.
 
     At every step the records of the last 1, 2, 4, 8, … periods are compared with all before them, as
     :func:`hushsum.compare` does, with the covariance of the noise of the steps of one stream.
@@ -146,7 +158,7 @@ def drift(
         Steps of one stream in their order, at least two. The stream shows all steps so far, or a window; of a
         window the steps must be at least that far apart, so that no record is in two of them.
     false_alarm : float, default 0.01
-        The probability of any false alarm over the horizon.
+        The probability of any false alarm over the horizon, or over all steps there will ever be.
     at : queries, optional
         2 to 1000 public points. Default: chosen from the first step.
     cluster_size : float, default 1
@@ -159,7 +171,9 @@ def drift(
 
     Notes
     -----
-    The threshold is Bonferroni's over all comparisons of the horizon. Records of different steps are assumed
+    The threshold is Bonferroni's over all comparisons of the horizon. Without a horizon the comparisons of
+    the i-th step after the first share the part 1/log₂(i + 1) − 1/log₂(i + 2) of ``false_alarm``: these parts
+    add up to 1, and fall so slowly that late changes are found, too. Records of different steps are assumed
     to be independent draws. Counts of records that change from step to step are no drift: only their
     distribution is.
 
@@ -179,11 +193,15 @@ def drift(
     series = _Series.of(steps, numbers, public_points(steps[:1], at, _POINTS), cluster_size)
     first = steps[0].stream_step
     assert first is not None
-    # A period for each step that the horizon still has, were none left out.
-    most = first.horizon - first.step + 1
-    comparisons = sum(_windows(i) for i in range(1, most))
-    checks = tuple(series.check(i) for i in range(1, len(steps)))
-    return Drift(checks, false_alarm, max(comparisons, 1))
+    comparisons = None
+    if first.horizon is not None:
+        # A period for each step that the horizon still has, were none left out.
+        comparisons = max(sum(_windows(i) for i in range(1, first.horizon - first.step + 1)), 1)
+    checks = []
+    for i in range(1, len(steps)):
+        part = _part(numbers[i] - numbers[0]) / _windows(i) if comparisons is None else 1.0 / comparisons
+        checks.append(series.check(i, false_alarm * part))
+    return Drift(tuple(checks), false_alarm, comparisons)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -214,18 +232,13 @@ class _Series:
     ) -> _Series:
         first = steps[0]
         batch = first.basis.prepare_queries(points)
-        size = len(steps)
-        cell, count = np.empty((size, size)), np.empty((size, size))
-        for i in range(size):
-            for j in range(i + 1):
-                found = step_covariance(steps[i], steps[j])
-                cell[i, j] = cell[j, i] = found.cell
-                count[i, j] = count[j, i] = found.count
-            # Rounding of the cells of a step is its own.
-            cell[i, i] = max(steps[i].cell_variance, cell[i, i])
         # All that came so far, or windows that do not overlap.
-        stream = first.stream_step
+        size, stream = len(steps), first.stream_step
         assert stream is not None
+        gains = stream.noise.covariances(numbers)
+        cell, count = stream.noise.table.variance * gains, stream.noise.count.variance * gains
+        # Rounding of the cells of a step is its own.
+        np.fill_diagonal(cell, np.maximum(np.diag(cell), [each.cell_variance for each in steps]))
         change = np.eye(size)
         if stream.noise.view.window is None:
             change -= np.eye(size, k=-1)
@@ -253,16 +266,16 @@ class _Series:
             cluster_size,
         )
 
-    def check(self, last: int) -> DriftCheck:
+    def check(self, last: int, threshold: float) -> DriftCheck:
         """The strongest of the comparisons at one step."""
         step, model = self.numbers[last], self._model(last)
         starts = [last + 1 - 2**power for power in range(_windows(last))]
         found = [(self._p_value(start, last, model), start) for start in starts]
         known = [(p_value, start) for p_value, start in found if p_value is not None]
         if not known:
-            return DriftCheck(step, None, None)
+            return DriftCheck(step, None, None, threshold)
         p_value, start = min(known, key=lambda each: each[0])
-        return DriftCheck(step, self.numbers[start - 1] + 1, p_value)
+        return DriftCheck(step, self.numbers[start - 1] + 1, p_value, threshold)
 
     def _p_value(self, start: int, last: int, model: RecordModel) -> float | None:
         """The p-value of periods ``start`` to ``last`` against those before."""
@@ -300,6 +313,11 @@ class _Series:
 def _without_count(function: NoisyTable, points: Points) -> Floats:
     """Kernel sums without what is taken off for the number of records: linear in the noisy cells alone."""
     return function.sum(points) + function.number_slope * function.count
+
+
+def _part(after: int) -> float:
+    """Of a sum of 1 over all steps there will ever be, the part of the one so many steps after the first."""
+    return 1.0 / math.log2(after + 1) - 1.0 / math.log2(after + 2)
 
 
 def _windows(last: int) -> int:

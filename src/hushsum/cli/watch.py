@@ -110,15 +110,13 @@ def _follow(watcher: Watcher, *, once: bool, threads: int | None, json: bool) ->
 
 
 def _write(step: StepWritten) -> None:
-    write(f"step {step.step} of {step.horizon}  {step.output}  until {step.period_end}")
+    last = "" if step.horizon is None else f" of {step.horizon}"
+    write(f"step {step.step}{last}  {step.output}  until {step.period_end}")
 
 
 def _ask(plan: StreamPlan) -> bool:
     tell(plan.claim.sentence())
-    tell(
-        f"All {plan.horizon} steps together spend it, now; a step has up to {plan.ratio:.2f} × the noise of "
-        "one release."
-    )
+    tell(f"{_all(plan)} together spend it, now; {_noise(plan)}.")
     return ask("Start the stream?")
 
 
@@ -126,6 +124,15 @@ def _tell_start(followed: Watch, watcher: Watcher) -> None:
     plan = watcher.stream.plan
     tell(plan.claim.sentence())
     tell(
-        f"Started {followed.state} (CONFIDENTIAL). Step 1 of {plan.horizon} is due at "
-        f"{watcher.clock.in_words(1)}; steps have up to {plan.ratio:.2f} × the noise of one release."
+        f"Started {followed.state} (CONFIDENTIAL). Step 1 is due at {watcher.clock.in_words(1)}. "
+        f"{_all(plan)} together keep the claim; {_noise(plan)}."
     )
+
+
+def _all(plan: StreamPlan) -> str:
+    return "All steps that there will ever be" if plan.horizon is None else f"All {plan.horizon} steps"
+
+
+def _noise(plan: StreamPlan) -> str:
+    most = "" if plan.horizon is not None else f" until step {plan.steps[-1]}"
+    return f"a step has up to {plan.ratio:.2f} × the noise of one release{most}"

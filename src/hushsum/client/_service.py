@@ -482,8 +482,8 @@ class RemoteStream:
     Attributes
     ----------
     id, name : str
-    horizon : int
-        How many steps the claim covers.
+    horizon : int or None
+        How many steps the claim covers; None for all that there will ever be.
     claim : dict
         What all steps together promise.
     """
@@ -493,7 +493,7 @@ class RemoteStream:
         self._path = path
         self.id: str = response["id"]
         self.name: str = response["name"]
-        self.horizon: int = response["horizon"]
+        self.horizon: int | None = response["horizon"]
         self.claim: dict[str, Any] = response["claim"]
 
     def __repr__(self) -> str:

@@ -25,7 +25,7 @@ from hushsum.errors import (
 )
 from hushsum.files import FileKind, atomic_file, canonical_json, declared_fields
 from hushsum.planning import KernelSpec, TableSpec, empty_tally
-from hushsum.privacy import Claim
+from hushsum.privacy import LAST_STEP, Claim
 from hushsum.records import is_url
 from hushsum.releases import NoisyTable, load_function
 from hushsum.streams import (
@@ -182,7 +182,7 @@ class StepWritten:
     """A released step; public."""
 
     step: int
-    horizon: int
+    horizon: int | None
     output: str
     claim: Claim
     period_end: str
@@ -225,7 +225,7 @@ class Watcher:
     @property
     def finished(self) -> bool:
         """Whether all steps have been released."""
-        return self.stream.released >= self.stream.horizon
+        return self.stream.finished
 
     def run(self, now: float, *, threads: int | None = None) -> list[StepWritten]:
         """Take all steps that are due, and write their files.
@@ -252,7 +252,7 @@ class Watcher:
         if latest is not None:
             # A run that was killed after its state was written left this undone; the bytes are the same.
             self._write(latest)
-        due = min(self.clock.due(now), self.stream.horizon)
+        due = min(self.clock.due(now), self.stream.horizon or LAST_STEP)
         if self.stream.released < due:
             self._count_new(threads)
         while self.stream.released < due:
@@ -269,7 +269,7 @@ class Watcher:
         return StepWritten(step, self.stream.horizon, str(path), function.claim, self.clock.in_words(step))
 
     def _name(self, step: int) -> Path:
-        digits = len(str(self.stream.horizon))
+        digits = len(str(self.stream.horizon or 10**8 - 1))
         return self._watch.output / f"step-{step:0{digits}}.hush"
 
     def _write(self, function: NoisyTable) -> Path:

@@ -1,98 +1,122 @@
 """From a promise to the noise of every step of a stream: one claim over all steps.
 
-`stream_noise` chooses between two mechanisms. `Factorisation`, with discrete Gaussian noise, is for ρ and
-(ε, δ). `TreeSums`, with discrete Laplace noise, is for pure ε.
+`stream_noise` chooses between two mechanisms, both with and without a horizon. `Factorisation`, with
+discrete Gaussian noise, is for ρ and (ε, δ). `TreeSums`, with discrete Laplace noise, is for pure ε.
 
 Factorisation
 =============
 It publishes running sums from a state of a few tables, whatever the number of steps.
 
-Let x_1, …, x_n be integer vectors, one per step, and c a sequence of weights. The mechanism publishes
+Let x_1, x_2, … be integer vectors, one per step, and c_0 = 2^f. The mechanism publishes
 
-    T_t = c_0·x_t + s_1 + … + s_d + Z_t,        s_i ← ⌊θ_i·s_i + w_i·c_0·x_t⌉  afterwards,                 (1)
+    T_t = c_0·x_t + s_1 + … + s_d + Z_t,        s_i ← s_i + w_i·x_t  afterwards,                         (1)
+                                                s_i ← ⌊θ_i·s_i⌉  after that, if q_i divides t,
 
-with independent discrete Gaussian noise Z_t. Up to the rounding of the buffers s_i this is
-Σ_j c_{t−j}·x_j + Z_t, where c_0 = 2^f and c_k = c_0·Σ_i w_i·θ_i^{k−1}. What is published and the buffers are
-integers; θ_i and w_i are multiples of 2⁻²⁴ from 0 to 1. The increments are read back by the same recursion,
+with independent discrete Gaussian noise Z_t. What is published and the buffers s_i are integers, of buffers
+in units of 2⁻⁶, to which their sum is rounded in T; θ_i is a multiple of 2⁻²⁴, and q_i a power of two. Up
+to the rounding T_t is Σ_j c_{t,j}·x_j + Z_t, where c_{t,t} = c_0 and c_{t,j} = Σ_i w_i·θ_i^(number of
+multiples of q_i among j, …, t − 1). The increments are read back by the same recursion,
 
-    x̂_t = (T_t − ŝ_1 − … − ŝ_d)/c_0,        ŝ_i ← θ_i·ŝ_i + w_i·c_0·x̂_t  afterwards,            (2)
+    x̂_t = (T_t − ŝ_1 − … − ŝ_d)/c_0,        ŝ_i ← ŝ_i + w_i·x̂_t, and ŝ_i ← θ_i·ŝ_i when s_i decays,      (2)
 
 and running sums, windows and decayed sums are sums of x̂: a function of the published T alone, so whatever
-floating point does in (2) is post-processing. The noise of such a sum is Σ_s b_{t−s}·Z_s with the series
-b(z) = a(z)/c(z), a being 1/(1 − z) for running sums.
+floating point does in (2) is post-processing. The errors of ŝ and of a sum obey a linear recursion with the
+draws Z, which is the same for every 2^m steps from a multiple of 2^m on: the covariance of any two steps
+takes O(log t) small matrices.
 
-**Which weights.** With c_k = binom(2k, k)/4^k, the series of (1 − z)^{−1/2}, b is c itself, and the largest
-standard deviation, ‖b‖·‖c‖ = Σ_{k<n} c_k² times that of one release, grows like 1 + ln(n)/π (Fichtenberger,
+**Which weights.** With c_{t,j} = c_{t−j} = binom(2k, k)/4^k, the series of (1 − z)^{−1/2}, the largest
+standard deviation is Σ_{k<n} c_k² times that of one release, which grows like 1 + ln(n)/π (Fichtenberger,
 Henzinger & Upadhyay 2023). That c is a mixture of geometric sequences (c_k = ∫ θ^k dθ/(π√(θ(1−θ)))), and
-three or four of them approximate it so well that the error grows by less than 0.5 %: at 365 steps 2.949 with
-three, 2.944 for c itself (Dvijotham, McMahan, Pillutla, Steinke & Thakurta 2024 call this a buffered linear
-Toeplitz matrix). The exact c would need every x_j again at every step: a state that grows with the steps.
+three or four of them approximate it so well that the error grows by less than 0.5 %: at 365 steps 2.949
+with three, 2.944 for c itself (Dvijotham, McMahan, Pillutla, Steinke & Thakurta 2024 call this a buffered
+linear Toeplitz matrix). The exact c would need every x_j again at every step: a state that grows with the
+steps.
+
+**With a horizon** all q_i are 1. **Without one** slow buffers decay rarely, by 1/64 to 1/32 at a time:
+rounding at every step would move a buffer that remembers 2²⁸ steps by up to 2²⁸ units. The weights are a
+little smaller the older a record is (Jacobsen & Fawaz 2025), and after every 2²⁸ steps the buffers are
+emptied: a record is in no output after that, and sums go on from what has been published. So the lengths
+below are finite for ever. At all steps up to 2²⁴ the variance is at most 1.26 times that of the exact
+weights for the horizon 2²⁴; up to 2²⁸ it grows like a power of ln t, and from then on linearly.
 
 Privacy
 -------
-*How a unit can change.* Let V be the sum over the unit's records of c_{t−j}·v, j being the step of a record
-and v what it adds, as a vector over all steps and cells; ‖c‖² = Σ_{k<n} c_k², and a bounds ‖v‖. All c_k ≥ 0,
-so the inner product of two shifts of c lies between 0 and ‖c‖².
+*How a unit can change.* Let V be the sum over the unit's records of c_{·,j}·v, j being the
+step of a record and v what it adds, as a vector over all steps and cells; a bounds ‖v‖. The column of
+weights c_{·,1} of the first step is at lag k at least that of any other: among k steps in a row there are
+⌊k/q⌋ multiples of q or more, and from the first step on exactly as many. Let ‖c‖ be its length, computed to
+the last output in which a record can be. All weights are at least 0, so the inner product κ of two columns
+of lengths p and r lies between 0 and p·r.
 
 - It *appears* at a step, or *disappears*: ‖V‖ ≤ ‖c‖·a. *Twice*, or m times, at any steps: m times that, by
   the triangle inequality.
 - It is *replaced inside a step*: ‖c‖·‖v − v'‖. It is replaced by another *at another step*, or itself
-  *moved*: ‖V − V'‖² = ‖c‖²·(‖v‖² + ‖v'‖²) − 2κ·⟨v, v'⟩ with 0 ≤ κ ≤ ‖c‖², which is linear in κ: at most
-  ‖c‖²·max(2a², ‖v − v'‖²). Not the sensitivity of one release: a coordinate in which all records agree
-  hides that a record was replaced, but not that it moved.
-- It is *removed* again by a record of opposite sign: ‖V‖² = 2·(‖c‖² − κ)·‖v‖² ≤ 2·‖c‖²·a².
+  *moved*: ‖V − V'‖² = p²·‖v‖² + r²·‖v'‖² − 2κ·⟨v, v'⟩, which is linear in κ. At κ = 0 it is at most
+  2·‖c‖²·a²; at κ = p·r it is ‖p·v − r·v'‖², convex in (p, r), so at most ‖c‖²·max(a², ‖v − v'‖²). Not the
+  sensitivity of one release: a coordinate in which all records agree hides that a record was replaced,
+  but not that it moved.
+- It is *removed* again by a record of opposite sign: ‖V‖² = (p² + r² − 2κ)·‖v‖² ≤ 2·‖c‖²·a².
 
 *Rounding.* A cell of a buffer depends on that cell's own history alone. Two histories of one cell differ in
-s_i by the exact difference and an error e_i, with |e_i| ≤ θ_i·|e_i| + 1 from step to step, since two
-roundings differ from the exact values by at most ½ each, and e_i is 0 before the first change. A
-unit that touches L cells so moves T by at most ‖c‖·(the length above) + √L·‖e‖, e being the sum of these
-bounds over i at each lag. The declared length is this sum, in integers rounded upwards; `fraction_bits` is
-chosen so that the second term is small.
+s_i by the exact difference and an error e_i, which is 0 before the first change, grows to at most θ_i·|e_i|
++ 1 where s_i decays, since two roundings differ from the exact values by at most ½ each, and does not
+change elsewhere: |e_i| ≤ min(1/(1 − θ_i), how often s_i decays). The sum of buffers is rounded once more in
+T. A unit that touches L cells so moves T by at most ‖c‖·(the length above) + √L·‖e‖, each of the n outputs
+in which a record can be having an error of at most 1 + 2⁻⁶·Σ|e_i|. The declared length is this sum, in
+integers rounded upwards; `fraction_bits` is chosen so that the second term is small.
+
+*Emptying* the buffers happens at steps that are fixed, so it is the same for neighbours; a record before
+it and one after it are in no common output, κ = 0 above. Records with which a unit changes may then have n
+outputs each: L is multiplied by their number.
 
 *Adaptively.* Given equal earlier outputs, everything but the unit is equal, also where later records were
-chosen by earlier outputs. So output t of neighbours differs by d_t, with Σ_t ‖d_t‖² ≤ Δ² on every path, and
-noise of variance σ² gives Δ²/(2σ²)-zCDP (adaptive composition; Feldman & Zrnic 2021). For (ε, δ), Gaussian
-noise with adaptively chosen shifts of that total length is as private as one shift by Δ (Denisov, McMahan,
-Rush, Smith & Thakurta 2022; Smith & Thakurta 2022); rounding its outputs is post-processing, and in each of
-the at most n·L touched numbers discrete noise is within 1/(24σ²) in total variation of rounded noise
-(`hushsum.privacy.accounting`).
+chosen by earlier outputs, and whether there are later steps at all. So output t of neighbours differs by
+d_t, with Σ_t ‖d_t‖² ≤ Δ² on every path, and noise of variance σ² gives Δ²/(2σ²)-zCDP (adaptive composition;
+Feldman & Zrnic 2021). For (ε, δ), Gaussian noise with adaptively chosen shifts of that total length is as
+private as one shift by Δ (Denisov, McMahan, Rush, Smith & Thakurta 2022; Smith & Thakurta 2022); rounding
+its outputs is post-processing, and in each of the at most n·L touched numbers discrete noise is within
+1/(24σ²) in total variation of rounded noise (`hushsum.privacy.accounting`).
 
 Sums of intervals
 =================
 Noisy sums of intervals add up to a running sum, and form a tree.
 
-Step t publishes the noisy sum of one interval that ends at t: of b^l steps, b being the ``base``, where l is
-how often b divides t, and at most ``levels`` − 1. (With base 2 this is a Fenwick tree, the binary tree of
-Dwork, Naor, Pitassi & Rothblum 2010 and Chan, Shi & Song 2011.) The running sum at t is the sum of as many
-intervals as t has digit sum in base b, all digits from the last level on counting as one number. With one
-level every step publishes itself.
+Step t publishes the noisy sum of one interval that ends at t: of b^l steps, b being the ``base``, where l
+is how often b divides t, and at most ``levels`` − 1. (With base 2 this is a Fenwick tree, the binary tree
+of Dwork, Naor, Pitassi & Rothblum 2010 and Chan, Shi & Song 2011.) The running sum at t is the sum of as
+many intervals as t has digit sum in base b, all digits from the last level on counting as one number. With
+one level every step publishes itself. The last level never ends, so a tree needs no horizon: its levels are
+then those that are best up to step 2²⁴, after which the variance grows linearly.
 
-Discrete Laplace noise has the scale levels·Δ1/ε, so fewer levels are worth more than with Gaussian noise: at
-365 steps base 16 with two levels has 0.63 of the deviation of fresh sums, base 2 with nine levels 1.3 times
-as much. The base and the number of levels are chosen by the largest deviation over all steps.
+Discrete Laplace noise has the scale levels·Δ1/ε, so fewer levels are worth more than with Gaussian noise:
+at 365 steps base 16 with two levels has 0.63 of the deviation of fresh sums, base 2 with nine levels 1.3
+times as much. The base and the number of levels are chosen by the largest deviation over all steps.
 
 Privacy
 -------
-A step j is in one interval of each level at most: those of one level do not overlap. One unit moves all
-outputs together by at most ``levels`` times the sum of the absolute values of what its records add, wherever
-they stand: it *appears*, *disappears* or appears *twice* (the sums add up); it is *replaced* inside a step,
-or *moved* to another one, or both (it leaves and comes: twice the length, even where replacing inside a step
-would move less); it is *removed* again by a record of opposite sign (a second record). Discrete Laplace
-noise of scale Δ1/ε then gives ε, exactly; adaptively, since given equal earlier outputs the output of a step
-differs by what the unit adds to it, and these differences add up to Δ1 at most on every path.
+A step j is in one interval of each level at most: those of one level do not overlap. One
+unit moves all outputs together by at most ``levels`` times the sum of the absolute values of what its
+records add, wherever they stand: it *appears*, *disappears* or appears *twice* (the sums add up); it is
+*replaced* inside a step, or *moved* to another one, or both (it leaves and comes: twice the length, even
+where replacing inside a step would move less); it is *removed* again by a record of opposite sign (a second
+record). Discrete Laplace noise of scale Δ1/ε then gives ε, exactly; adaptively, since given equal earlier
+outputs the output of a step differs by what the unit adds to it, and these differences add up to Δ1 at most
+on every path.
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hushsum._types import Floats, Integers
 from hushsum.errors import Parameter, UsageError, shown
@@ -127,10 +151,8 @@ class View:
 
     Examples
     --------
-    >>> View(window=2).series(np.ones(4))
-    array([1., 2., 2., 2.])
-    >>> View(decay=Fraction(1, 2)).series(np.array([1.0, 0.0, 0.0]))
-    array([1.  , 0.5 , 0.25])
+    >>> View(window=30).in_words()
+    'the last 30 steps'
     """
 
     window: int | None = None
@@ -158,30 +180,14 @@ class View:
             raise UsageError("decay", rule, got=shown(decay), remedy=remedy)
         return cls(decay=rate)
 
-    def series(self, increments: Floats) -> Floats:
-        """The coefficients of the view of a series: of its sums, windows or decayed sums."""
-        if self.decay is not None:
-            rate, total = float(self.decay), 0.0
-            result = np.empty(len(increments))
-            for i, each in enumerate(increments.tolist()):
-                total = rate * total + each
-                result[i] = total
-            return result
-        sums: Floats = np.cumsum(increments)
-        if self.window is not None and self.window < len(sums):
-            sums[self.window :] -= np.cumsum(increments[: -self.window])
-        return sums
-
-    def kept(self, horizon: int) -> int:
+    def kept(self, horizon: int | None) -> int:
         """How many past increments must be remembered: those of a window, which are to be forgotten."""
-        return 0 if self.window is None or self.window >= horizon else self.window
+        if self.window is None or (horizon is not None and self.window >= horizon):
+            return 0
+        return self.window
 
     def in_words(self) -> str:
-        """What a function of the stream is about.
-
-        >>> View(window=30).in_words()
-        'the last 30 steps'
-        """
+        """What a function of the stream is about."""
         if self.window is not None:
             return f"the last {self.window} steps" if self.window > 1 else "the last step"
         if self.decay is not None:
@@ -217,15 +223,39 @@ class StepChange:
     touched: int
 
 
+class _Shown(ABC):
+    """The noise of what steps show: of running sums, of their differences, or of sums that decay."""
+
+    __slots__ = ()
+
+    def gains(self, view: View, steps: Integers) -> Floats:
+        """The variance of the view after each of some steps, for noise of variance 1 in every output."""
+        return self.covariances(view, steps, steps)
+
+    def covariances(self, view: View, first: Integers, second: Integers) -> Floats:
+        """The covariance of the views after two steps, for each pair of steps, for the same noise."""
+        if view.decay is not None:
+            return self._covariances(first, second, float(view.decay))
+        if view.window is None:
+            return self._covariances(first, second, 1.0)
+        one, other = (np.maximum(each - view.window, 0) for each in (first, second))
+        found = self._covariances(np.stack([first, first, one, one]), np.stack([second, other] * 2), 1.0)
+        return np.asarray(found[0] - found[1] - found[2] + found[3], np.float64)
+
+    @abstractmethod
+    def _covariances(self, first: Integers, second: Integers, rate: float) -> Floats:
+        """Of the sums after two steps in which a step has ``rate`` times the weight of the next one."""
+
+
 _LARGEST_BASE = 64
+# The steps up to which the levels of a tree without a horizon, and the noise of its plan, are chosen.
+_FAR = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
-class TreeSums:
-    """Sums of intervals over ``horizon`` steps, of lengths 1, b, b², …, one for each level.
+class TreeSums(_Shown):
+    """Sums of intervals of lengths 1, b, b², …, one for each level; without an end if ``horizon`` is None.
 
-    >>> TreeSums(365, 2, 9).row(7, View()).tolist()
-    [0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 1.0]
     >>> TreeSums.best(365, View())
     TreeSums(horizon=365, base=16, levels=2)
     """
@@ -233,31 +263,45 @@ class TreeSums:
     name: ClassVar[str] = "interval sums"
     unit: ClassVar[int] = 1
     """What an increment is multiplied by in an output."""
-    gain: ClassVar[int] = 1
-    """How often an increment is in the outputs and the state at most, for bounds on their size."""
 
-    horizon: int
+    horizon: int | None
     base: int
     levels: int
 
     def __post_init__(self) -> None:
-        if any(type(each) is not int or each < 1 for each in (self.horizon, self.base, self.levels)):
+        far = _FAR if self.horizon is None else self.horizon
+        if any(type(each) is not int or each < 1 for each in (far, self.base, self.levels)):
             raise ValueError("numbers")
-        if self.base < 2 or self.levels > self.horizon.bit_length() or self._whole > self.horizon:
+        if self.base < 2 or self.levels > far.bit_length() or self._whole > far:
             raise ValueError("levels")
 
     @classmethod
     @lru_cache(maxsize=64)
-    def best(cls, horizon: int, view: View) -> TreeSums:
-        """The base and levels whose largest deviation is the smallest."""
+    def best(cls, horizon: int | None, view: View) -> TreeSums:
+        """The base and levels whose largest deviation is the smallest; without a horizon, up to step 2²⁴.
+
+        A running sum has the most intervals at one of the steps whose last digits are the largest ones.
+        """
+        far = _FAR if horizon is None else horizon
+        longest = min(far, view.window or far)
+
+        def largest(plan: TreeSums) -> float:
+            if view.decay is not None:
+                return 1.0
+            last = [max(far // plan.base**level * plan.base**level - 1, 1) for level in range(plan.levels)]
+            ends = np.array([*range(1, min(far, MOST_STEPS) + 1 if longest < far else 1), *last, far])
+            starts = np.maximum(ends - longest, 0)
+            all_of = plan._common(ends, ends) + plan._common(starts, starts)
+            return float((all_of - 2 * plan._common(ends, starts)).max())
+
         found = [cls(horizon, 2, 1)]
         # Where each output's weight decays, sums of intervals are of no use.
-        for base in range(2, 1 if view.decay is not None else min(_LARGEST_BASE, horizon) + 1):
+        for base in range(2, 1 if view.decay is not None else min(_LARGEST_BASE, far) + 1):
             levels = 2
-            while base ** (levels - 1) <= horizon:
+            while base ** (levels - 1) <= longest:
                 found.append(cls(horizon, base, levels))
                 levels += 1
-        return min(found, key=lambda each: each.levels**2 * float(each.gains(view).max()))
+        return min(found, key=lambda each: each.levels**2 * largest(each))
 
     @property
     def _whole(self) -> int:
@@ -278,52 +322,32 @@ class TreeSums:
             level += 1
         return level
 
-    def _intervals(self, step: int) -> list[int]:
-        """The steps whose outputs make up the running sum."""
-        ends: list[int] = []
-        while step % self._whole:
-            ends.append(step)
-            step -= self.base ** self.level(step)
-        return [*range(self._whole, step + 1, self._whole), *reversed(ends)]
-
-    def row(self, step: int, view: View) -> Floats:
-        """What the noise of each output so far weighs in the view at a step, shape (step,)."""
-        if view.decay is not None:
+    def _covariances(self, first: Integers, second: Integers, rate: float) -> Floats:
+        low, high = np.minimum(first, second), np.maximum(first, second)
+        if rate < 1.0:
             if self.levels > 1:
                 raise ValueError("levels")
-            weights: Floats = np.power(float(view.decay), np.arange(step - 1, -1, -1.0))
-            return weights
-        row = np.zeros(step)
-        row[np.array(self._intervals(step), np.intp) - 1] = 1.0
-        if view.window is not None and view.window < step:
-            row[np.array(self._intervals(step - view.window), np.intp) - 1] -= 1.0
-        return row
+            alone = (1.0 - rate ** (2.0 * low)) / (1.0 - rate**2)
+            return np.asarray(alone * rate ** (high - low), np.float64)
+        return self._common(low, high).astype(np.float64)
 
-    def gains(self, view: View) -> Floats:
-        """The variance of the view after each step, where the noise of an output has variance 1."""
-        ends = np.arange(1, self.horizon + 1)
-        if view.decay is not None:
-            rate = float(view.decay) ** 2
-            return np.asarray((1.0 - rate**ends) / (1.0 - rate), np.float64)
-        window = self.horizon if view.window is None else view.window
-        return self._lengths(ends, np.maximum(ends - window, 0)).astype(np.float64)
+    def _common(self, first: Integers, second: Integers) -> Integers:
+        """How many intervals are in both of two running sums.
 
-    def _lengths(self, ends: Integers, starts: Integers) -> Integers:
-        """How many intervals are in one of two running sums and not in the other.
-
-        Of the first digit that differs, the smaller number of intervals is in both; of higher digits all, of
-        lower ones none.
+        Of the first digit that differs the smaller number, of higher digits all, of lower ones none.
         """
-        total = np.zeros_like(ends)
-        equal = np.ones(len(ends), bool)
+        total, equal = np.zeros_like(first), np.ones(first.shape, bool)
         for level in range(self.levels - 1, -1, -1):
-            size = self.base**level
-            one, other = ends // size, starts // size
+            one, other = (each // self.base**level for each in (first, second))
             if level < self.levels - 1:
                 one, other = one % self.base, other % self.base
-            total += np.where(equal, np.abs(one - other), one + other)
+            total += np.where(equal, np.minimum(one, other), 0)
             equal &= one == other
         return total
+
+    def room(self, secret: Integers) -> int:
+        """How large the sum of a coordinate of all later increments may be, so that it stays in 64 bits."""
+        return _ROOM - int(np.abs(secret).max(initial=0))
 
     def advance(self, secret: Integers, increment: Integers, step: int) -> Integers:
         """The exact sum of the interval that ends at this step; finished sums are forgotten."""
@@ -345,14 +369,21 @@ class TreeSums:
 
 
 DECAY_BITS = 24
-MOST_BUFFERS = 8
+MOST_WEIGHT = 4 << DECAY_BITS
+MOST_BUFFERS = 12
 MOST_FRACTION_BITS = 32
-_GUARD_BITS = 20
-# How much larger than with the exact weights the largest deviation may be.
-_TOLERANCE = 1.005
-
+# How much finer buffers are than outputs.
+STATE_BITS = 6
+# Without a horizon, buffers are emptied after this many steps, and again.
+RENEWAL_BITS = 28
+# How many times a buffer without a horizon decays, at most, while it falls to 1/e.
+_TICKS = 64
+# By how much another buffer must lower the largest deviation.
+_WORTH = 1.005
+_BOUND_BITS = 60
 _BLOCK = 1 << 15
-_LONG = 1 << 11
+# What the coordinates of a state may reach.
+_ROOM = 1 << 62
 
 
 def root_coefficients(size: int) -> Floats:
@@ -369,67 +400,72 @@ def root_coefficients(size: int) -> Floats:
 class FactorBounds:
     """What all outputs of a factorisation show of one unit, in integers rounded upwards.
 
-    ``column_squared`` bounds ‖c‖², ``rounding_squared`` bounds ‖e‖², ``gain`` bounds Σ c_k.
+    ``column_squared`` bounds ‖c‖², ``rounding_squared`` bounds ‖e‖².
     """
 
     column_squared: int
     rounding_squared: int
-    gain: int
 
 
 @dataclass(frozen=True, slots=True)
-class Factorisation:
+class Factorisation(_Shown):
     """The weights c of the mechanism "Factorisation" at the top of the module, for ``horizon`` steps.
 
     Parameters
     ----------
-    horizon : int
-        The horizon n.
+    horizon : int or None
+        The horizon n; None for a stream without an end.
     fraction_bits : int
         f: c_0 = 2^f.
     decays : tuple of int
         θ_i in units of 2⁻²⁴.
     weights : tuple of int
-        w_i in units of 2⁻²⁴.
+        w_i/c_0 in units of 2⁻²⁴.
+    periods : tuple of int
+        log₂ q_i.
 
     Examples
     --------
     >>> plan = Factorisation.best(365, View(), fraction_bits=20)
-    >>> deviation = (sum(plan.coefficients() ** 2) * plan.gains(View())[-1]) ** 0.5
-    >>> plan.tables, round(float(deviation), 2)
+    >>> squared = plan.bounds().column_squared * plan.gains(View(), np.array([365]))[0]
+    >>> plan.tables, round(float(squared) ** 0.5, 2)
     (3, 2.95)
     """
 
     name: ClassVar[str] = "factorisation"
 
-    horizon: int
+    horizon: int | None
     fraction_bits: int
     decays: tuple[int, ...]
     weights: tuple[int, ...]
+    periods: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        numbers = (self.horizon, self.fraction_bits, *self.decays, *self.weights)
+        numbers = (self.reach, self.fraction_bits, *self.decays, *self.weights, *self.periods)
         if any(type(each) is not int or each < 0 for each in numbers):
             raise ValueError("numbers")
-        if self.horizon < 1 or self.fraction_bits > MOST_FRACTION_BITS:
+        if self.reach < 1 or self.fraction_bits > MOST_FRACTION_BITS:
             raise ValueError("horizon")
-        if len(self.decays) != len(self.weights) or len(self.decays) > MOST_BUFFERS:
+        if len(self.decays) > MOST_BUFFERS:
+            raise ValueError("buffers")
+        if not len(self.decays) == len(self.weights) == len(self.periods):
             raise ValueError("buffers")
         if any(each >= 1 << DECAY_BITS for each in self.decays):
             raise ValueError("decays")
-        if sum(self.weights) > 1 << DECAY_BITS:
+        if sum(self.weights) > MOST_WEIGHT:
             raise ValueError("weights")
+        if any(each >= RENEWAL_BITS for each in self.periods):
+            raise ValueError("periods")
 
     @classmethod
-    def best(cls, horizon: int, view: View, *, fraction_bits: int) -> Factorisation:
-        """The fewest buffers whose largest deviation is within 0.5 % of that of the exact weights."""
-        decays, weights = _best_buffers(horizon, view)
-        kept = [
-            (round(decay * (1 << DECAY_BITS)), round(weight * (1 << DECAY_BITS)))
-            for decay, weight in zip(decays, weights, strict=True)
-        ]
-        kept = [(min(p, (1 << DECAY_BITS) - 1), w) for p, w in kept if w > 0]
-        return cls(horizon, fraction_bits, tuple(p for p, _ in kept), tuple(w for _, w in kept))
+    def best(cls, horizon: int | None, view: View, *, fraction_bits: int) -> Factorisation:
+        """The fewest buffers of which one more would lower the largest deviation by less than 0.5 %."""
+        return replace(_best_buffers(horizon, view), fraction_bits=fraction_bits)
+
+    @property
+    def reach(self) -> int:
+        """The number of outputs in which a record can be, at most."""
+        return 1 << RENEWAL_BITS if self.horizon is None else self.horizon
 
     @property
     def unit(self) -> int:
@@ -437,34 +473,70 @@ class Factorisation:
         return 1 << self.fraction_bits
 
     @property
-    def gain(self) -> int:
-        """How often an increment is in the outputs and the state at most, for bounds on their size."""
-        return self.bounds().gain
-
-    @property
     def tables(self) -> int:
         """How many tables of exact sums the mechanism keeps, the buffers s; and reading, the buffers ŝ."""
         return len(self.decays)
 
-    def coefficients(self) -> Floats:
-        """c_0, …, c_{n−1}."""
-        return self.unit * _weights(self._rates(), self._shares(), self.horizon)
+    @property
+    def _fine_weights(self) -> tuple[int, ...]:
+        """w_i as it is used, in units of a buffer."""
+        return tuple(each << self.fraction_bits + STATE_BITS >> DECAY_BITS for each in self.weights)
+
+    def _rates(self) -> Floats:
+        return np.array(self.decays, np.float64) / (1 << DECAY_BITS)
+
+    def _shares(self) -> Floats:
+        return np.array(self._fine_weights, np.float64) / (self.unit << STATE_BITS)
 
     def bounds(self) -> FactorBounds:
         """Upper bounds on what all outputs together show, in exact arithmetic."""
         return _bounds(self)
 
-    def rows(self, view: View) -> Floats:
-        """b_0, …, b_{n−1}: the noise of the view at step t is Σ_k b_k·Z_{t−k}."""
-        return view.series(_inverse(self._rates(), self._shares(), self.horizon)) / self.unit
+    def _covariances(self, first: Integers, second: Integers, rate: float) -> Floats:
+        low, high = np.minimum(first, second).reshape(-1), np.maximum(first, second).reshape(-1)
+        size = self.tables + 1
+        levels = range(int(high.max(initial=0)).bit_length())
+        blocks = [_block(self, rate, level) for level in levels]
+        joint = np.zeros((len(low), size, size))
+        for level in reversed(levels):
+            steps, noise = blocks[level]
+            taken = (low >> level & 1).astype(bool)
+            if taken.any():
+                joint[taken] = steps @ joint[taken] @ steps.T + noise
+        # From here on what the earlier step shows is fixed, and new draws are independent of it.
+        shared, at = joint[:, :, -1], low.copy()
 
-    def row(self, step: int, view: View) -> Floats:
-        """What the noise of each output so far weighs in the view at a step, shape (step,)."""
-        return self.rows(view)[step - 1 :: -1] if step < self.horizon else self.rows(view)[::-1]
+        def go(level: int, taken: NDArray[np.bool_]) -> None:
+            if taken.any():
+                shared[taken] = shared[taken] @ blocks[level][0].T
+                at[taken] += 1 << level
 
-    def gains(self, view: View) -> Floats:
-        """The variance of the view after each step, where the noise of an output has variance 1."""
-        return np.asarray(np.cumsum(self.rows(view) ** 2))
+        for level in levels:
+            # A block that ends where longer ones do: what decays with these decays now.
+            ends = (at > low) & (at % (1 << level) == 0)
+            shared[ends] *= self._left(level)
+            go(level, (at >> level & 1).astype(bool) & (at + (1 << level) <= high))
+        for level in reversed(levels):
+            go(level, at + (1 << level) <= high)
+        return np.asarray(shared[:, -1].reshape(np.shape(first)) / self.unit**2, np.float64)
+
+    def _left(self, level: int) -> Floats:
+        """What is left of the buffers, and of a sum, by what happens after every 2^level steps."""
+        if self.horizon is None and level == RENEWAL_BITS:
+            return np.append(np.zeros(self.tables), 1.0)
+        return np.append(np.where(np.array(self.periods) == level, self._rates(), 1.0), 1.0)
+
+    def room(self, secret: Integers) -> int:
+        """How large the sum of a coordinate of all later increments may be, so that it stays in 64 bits."""
+        largest = max(
+            (
+                int(np.abs(secret[:, at : at + _BLOCK]).sum(axis=0).max())
+                for at in range(0, secret.shape[1], _BLOCK)
+            ),
+            default=0,
+        )
+        # All weights together are at most four times c_0.
+        return max(_ROOM - largest, 0) >> self.fraction_bits + STATE_BITS + 2
 
     def advance(self, secret: Integers, increment: Integers, step: int) -> Integers:
         """c_0·x + Σ s, and then the buffers of the next step, in place: exact.
@@ -473,102 +545,133 @@ class Factorisation:
         """
         output = np.empty_like(increment)
         half, low = 1 << (DECAY_BITS - 1), (1 << DECAY_BITS) - 1
+        due = self._due(step)
         for start in range(0, len(increment), _BLOCK):
             part = slice(start, start + _BLOCK)
             x = increment[part]
-            total = x << self.fraction_bits
-            scaled = total.copy()
-            for i, (decay, weight) in enumerate(zip(self.decays, self.weights, strict=True)):
-                s = secret[i, part]
+            total = np.full_like(x, 1 << (STATE_BITS - 1))
+            for s, decay, weight, decays in zip(
+                secret[:, part], self.decays, self._fine_weights, due, strict=True
+            ):
                 total += s
-                # ⌊θ·s + w·y⌉ without leaving 64 bits: the high and the low parts of s and y one by one.
-                rest = (s & low) * decay + (scaled & low) * weight + half
-                secret[i, part] = (
-                    (s >> DECAY_BITS) * decay + (scaled >> DECAY_BITS) * weight + (rest >> DECAY_BITS)
-                )
-            output[part] = total
+                s += weight * x
+                if decays:
+                    # ⌊θ·s⌉ without leaving 64 bits: the high and the low part of s one by one.
+                    s[:] = (s >> DECAY_BITS) * decay + ((s & low) * decay + half >> DECAY_BITS)
+            output[part] = (x << self.fraction_bits) + (total >> STATE_BITS)
+        if self._renewed(step):
+            secret[:] = 0
         return output
 
     def read(self, public: Floats, output: Integers, step: int) -> Floats:
         """x̂ of this step from an output with noise, by (2); the buffers ŝ change in place."""
         estimate = np.empty(len(output))
-        rates, shares = self._rates(), self.unit * self._shares()
+        rates, shares, due = self._rates(), self.unit * self._shares(), self._due(step)
         for start in range(0, len(output), _BLOCK):
             part = slice(start, start + _BLOCK)
             buffers = public[:, part]
             found = (output[part].astype(np.float64) - buffers.sum(axis=0)) / self.unit
-            for i, weight in enumerate(shares):
-                buffers[i] = rates[i] * buffers[i] + weight * found
+            for buffer, rate, share, decays in zip(buffers, rates, shares, due, strict=True):
+                buffer += share * found
+                if decays:
+                    buffer *= rate
             estimate[part] = found
+        if self._renewed(step):
+            public[:] = 0.0
         return estimate
 
-    def _rates(self) -> Floats:
-        return np.array(self.decays, np.float64) / (1 << DECAY_BITS)
+    def _due(self, step: int) -> list[bool]:
+        """Which buffers decay after a step."""
+        return [step % (1 << each) == 0 for each in self.periods]
 
-    def _shares(self) -> Floats:
-        return np.array(self.weights, np.float64) / (1 << DECAY_BITS)
-
-
-def _weights(rates: Floats, shares: Floats, horizon: int) -> Floats:
-    """c/c_0: a mixture of geometric sequences after the first."""
-    powers: Floats = rates[None, :] ** np.arange(horizon - 1)[:, None]
-    return np.concatenate([[1.0], powers @ shares])
+    def _renewed(self, step: int) -> bool:
+        return self.horizon is None and step % (1 << RENEWAL_BITS) == 0
 
 
-def _inverse(rates: Floats, shares: Floats, horizon: int) -> Floats:
-    """The series of c_0/c. Reading is x̂ = T − 1ᵀŝ, ŝ ← (Θ − w·1ᵀ)·ŝ + w·T: powers of one small matrix."""
-    result = np.zeros(horizon)
-    result[0] = 1.0
-    if not len(rates) or horizon == 1:
-        return result
-    matrix = np.diag(rates) - np.outer(shares, np.ones(len(rates)))
-    values, vectors = np.linalg.eig(matrix)
-    amounts = -(np.ones(len(rates)) @ vectors) * np.linalg.solve(vectors, shares)
-    result[1:] = ((values[None, :] ** np.arange(horizon - 1)[:, None]) @ amounts).real
-    return result
+@lru_cache(maxsize=512)
+def _block(plan: Factorisation, rate: float, level: int) -> tuple[Floats, Floats]:
+    """What 2^level steps, from a multiple of it on, do to the errors of the buffers ŝ and to that of a sum:
+    a matrix, and the covariance of what the draws of these steps add. In units of c_0.
+    """
+    size, shares = plan.tables + 1, plan._shares()
+    if level == 0:
+        steps, noise = np.eye(size), np.append(shares, 1.0)
+        steps[:-1, :-1] -= shares[:, np.newaxis]
+        steps[-1], steps[-1, -1] = -1.0, rate
+        added = np.outer(noise, noise)
+    else:
+        half, drawn = _block(plan, rate, level - 1)
+        steps, added = half @ half, half @ drawn @ half.T + drawn
+    left = plan._left(level)
+    return left[:, np.newaxis] * steps, np.outer(left, left) * added
 
 
 @lru_cache(maxsize=64)
 def _bounds(plan: Factorisation) -> FactorBounds:
-    guard = 1 << _GUARD_BITS
-    terms = [-(-weight * plan.unit * guard >> DECAY_BITS) for weight in plan.weights]
-    errors = [guard] * len(plan.weights)
-    column, rounding, gain = (plan.unit * guard) ** 2, 0, plan.unit * guard
-    for _ in range(1, plan.horizon):
-        lag, error = sum(terms), sum(errors)
-        column, rounding, gain = column + lag**2, rounding + error**2, gain + lag
-        terms = [-(-each * p >> DECAY_BITS) for each, p in zip(terms, plan.decays, strict=True)]
-        errors = [-(-each * p >> DECAY_BITS) + guard for each, p in zip(errors, plan.decays, strict=True)]
-    scale = guard**2
-    return FactorBounds(-(-column // scale), -(-rounding // scale), -(-gain // guard))
+    """‖c‖² of a record of the first step, no column being larger in any place, and ‖e‖².
+
+    Σ_k θ_i^⌊k/q_i⌋·θ_j^⌊k/q_j⌋ over 2^(m+1) lags is 1 + (the product after 2^m) times that over 2^m.
+    """
+    weights, one = plan._fine_weights, 1 << _BOUND_BITS
+    pairs = [(i, j) for i in range(plan.tables) for j in range(i + 1)]
+    sums, factors, left = dict.fromkeys(pairs, one), dict.fromkeys(pairs, one), [one] * plan.tables
+    total = dict.fromkeys(pairs, 0)
+    reach, found = plan.reach, []
+    for level in range(reach.bit_length()):
+        for i, (decay, period) in enumerate(zip(plan.decays, plan.periods, strict=True)):
+            if level == period:
+                left[i] = decay << _BOUND_BITS - DECAY_BITS
+            elif level > period:
+                left[i] = -(-(left[i] ** 2) >> _BOUND_BITS)
+        products = {(i, j): -(-left[i] * left[j] >> _BOUND_BITS) for i, j in pairs}
+        found.append((sums, products))
+        sums = {pair: each + -(-each * products[pair] >> _BOUND_BITS) for pair, each in sums.items()}
+    for level in reversed(range(reach.bit_length())):
+        if reach >> level & 1:
+            sums, products = found[level]
+            for pair in pairs:
+                total[pair] += -(-factors[pair] * sums[pair] >> _BOUND_BITS)
+                factors[pair] = -(-factors[pair] * products[pair] >> _BOUND_BITS)
+    column = (plan.unit << STATE_BITS) ** 2 << _BOUND_BITS
+    for i, j in pairs:
+        # Lag 0, for which the weight is c_0, is in the sum as the product of two 1.
+        column += (1 if i == j else 2) * weights[i] * weights[j] * (total[i, j] - one)
+    errors = Fraction(0)
+    for decay, period in zip(plan.decays, plan.periods, strict=True):
+        errors += min(Fraction(1 << DECAY_BITS, (1 << DECAY_BITS) - decay), Fraction((reach >> period) + 1))
+    error = 1 + errors / (1 << STATE_BITS) if plan.tables else Fraction(0)
+    return FactorBounds(
+        column_squared=-(-column >> _BOUND_BITS + 2 * STATE_BITS),
+        rounding_squared=math.ceil((reach - 1) * error**2),
+    )
 
 
 @lru_cache(maxsize=64)
-def _best_buffers(horizon: int, view: View) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """θ and w/c_0 of the fewest buffers that are good enough.
+def _best_buffers(horizon: int | None, view: View) -> Factorisation:
+    """The fewest buffers that are good enough, with the most fraction bits.
 
-    1 − θ_i are in geometric progression between two ends, which are searched; the shares are the best fit of
-    non-negative ones to binom(2k, k)/4^k·g^k. g is 1 for running sums; for decayed sums it is the decay, and
-    for windows a few values are tried. Everything is public: horizon and view.
+    1 − θ_i^{1/q_i} are in geometric progression between two ends, which are searched; the shares are the best
+    fit of non-negative ones to binom(2k, k)/4^k·g^k. g is 1 for running sums; for decayed sums it is the
+    decay, and for windows a few values are tried. Running sums without a horizon have another factor,
+    1/√(1 + ln(1 + k)/10), with which Σ c_k² grows like ln ln k, and later steps pay for earlier ones
+    (Jacobsen & Fawaz 2025). Everything is public: horizon and view.
     """
+    best = (math.inf, Factorisation(horizon, MOST_FRACTION_BITS, (), (), ()))
     if horizon == 1:
-        return (), ()
-    rates = _tilts(horizon, view)
-    ideal = min(_ratio(_tilted(horizon, rate), view) for rate in rates)
-    best: tuple[float, Floats, Floats] | None = None
-    for buffers in range(1, MOST_BUFFERS + 1):
-        for rate in rates:
-            found = _fitted(horizon, view, _tilted(horizon, rate), buffers)
-            if best is None or found[0] < best[0]:
-                best = found
-        assert best is not None
-        if best[0] <= _TOLERANCE * ideal:
+        return best[1]
+    fewest = 6 if horizon is None and view == View() else 1
+    for buffers in range(fewest, MOST_BUFFERS + 1):
+        found = min(
+            (_fitted(horizon, view, rate, buffers) for rate in _tilts(horizon, view)),
+            key=lambda each: each[0],
+        )
+        if math.isfinite(found[0]) and found[0] * _WORTH > best[0]:
             break
-    assert best is not None
-    return tuple(best[1].tolist()), tuple(best[2].tolist())
+        best = min(best, found, key=lambda each: each[0])
+    return best[1]
 
 
-def _tilts(horizon: int, view: View) -> tuple[float, ...]:
+def _tilts(horizon: int | None, view: View) -> tuple[float, ...]:
     if view.decay is not None:
         return (float(view.decay),)
     if window := view.kept(horizon):
@@ -576,53 +679,59 @@ def _tilts(horizon: int, view: View) -> tuple[float, ...]:
     return (1.0,)
 
 
-def _tilted(horizon: int, rate: float) -> Floats:
-    return root_coefficients(horizon) * rate ** np.arange(horizon)
-
-
-def _ratio(weights: Floats, view: View) -> float:
-    """The largest deviation with these weights, by the series of their inverse in full."""
-    if view.window is None:
-        return float((weights**2).sum())
-    # A window forgets: beyond some times its length nothing changes, and this is what to compare with only.
-    weights = weights[: max(_LONG, 4 * view.window)]
-    size = len(weights)
-    inverse = np.zeros(size)
-    inverse[0] = 1.0
-    for k in range(1, size):
-        inverse[k] = -np.dot(weights[1 : k + 1], inverse[k - 1 :: -1])
-    return math.sqrt(float((weights**2).sum()) * float((view.series(inverse) ** 2).sum()))
-
-
-def _fitted(horizon: int, view: View, target: Floats, buffers: int) -> tuple[float, Floats, Floats]:
+def _fitted(horizon: int | None, view: View, tilt: float, buffers: int) -> tuple[float, Factorisation]:
     from scipy.optimize import minimize, nnls
 
+    # What is shown forgets, and nothing changes beyond some times the length of its memory.
+    memory = math.inf if view == View() else (view.window or 1.0 / (1.0 - tilt))
+    reach = int(min(1 << RENEWAL_BITS if horizon is None else horizon, max(64.0 * memory, 256.0)))
     # Of many lags some hundred, denser where the weights change faster, each for its neighbours.
-    lags = np.unique(np.geomspace(1, horizon - 1, 600).astype(np.int64)) - 1
-    spacing = np.sqrt(np.diff(lags, append=horizon - 1))
-    wanted = target[1:][lags]
-    importance = spacing / np.sqrt(wanted + 1e-12)
+    lags = np.unique(np.geomspace(1, reach - 1, 600).astype(np.int64))
+    wanted = tilt ** (lags - 0.0) / np.sqrt(np.pi * (lags + 0.25 + 1 / (32 * lags)))
+    if horizon is None and view == View():
+        wanted /= np.sqrt(1.0 + np.log1p(lags) / 10.0)
+    importance = np.sqrt(np.diff(lags, append=reach) / (wanted + 1e-12))
+    worst = np.array([reach])
 
-    def shares(ends: Floats) -> tuple[Floats, Floats]:
-        low, high = (min(float(each), math.log(0.98)) for each in ends)
-        rates: Floats = 1.0 - np.exp(np.linspace(max(low, -30.0), max(high, -30.0), buffers))
-        powers = rates[None, :] ** lags[:, None] * importance[:, None]
-        return rates, nnls(powers, wanted * importance)[0]
+    def plan(ends: Floats) -> Factorisation | None:
+        low, high = (min(float(each), math.log(0.75)) for each in ends)
+        gaps = np.exp(np.linspace(max(low, -30.0), max(high, -30.0), buffers))
+        periods = np.zeros(buffers, np.int64)
+        if horizon is None:
+            periods = np.clip(np.floor(-np.log2(gaps * _TICKS / 2)), 0, RENEWAL_BITS - 1).astype(np.int64)
+        powers = (1.0 - gaps) ** lags[:, np.newaxis] * importance[:, np.newaxis]
+        shares = nnls(powers, wanted * importance)[0]
+        kept = [
+            (
+                min(round((1.0 - gap) ** (1 << int(period)) * (1 << DECAY_BITS)), (1 << DECAY_BITS) - 1),
+                round(share * (1 << DECAY_BITS)),
+                int(period),
+            )
+            for gap, share, period in zip(gaps, shares, periods, strict=True)
+            if share >= 1 / (1 << DECAY_BITS)
+        ]
+        if sum(each[1] for each in kept) > MOST_WEIGHT:
+            return None
+        decays, weights, logs = zip(*kept, strict=True) if kept else ((), (), ())
+        return Factorisation(horizon, MOST_FRACTION_BITS, decays, weights, logs)
 
     def error(ends: Floats) -> float:
-        rates, amounts = shares(ends)
-        column = float((_weights(rates, amounts, horizon) ** 2).sum())
-        if amounts.sum() > 1.0:
+        found = plan(ends)
+        if found is None:
             return math.inf
-        return math.sqrt(column * float((view.series(_inverse(rates, amounts, horizon)) ** 2).sum()))
+        return math.sqrt(found.bounds().column_squared * float(found.gains(view, worst)[0]))
 
-    slow = max(0.5 / horizon, 1.0 - float(view.decay)) if view.decay is not None else 0.5 / horizon
+    slow = max(0.5 / reach, 1.0 - tilt) if view.decay is not None else 0.5 / reach
     start = np.array([math.log(min(slow, 0.5)), math.log(0.6)])
     found = minimize(
-        error, start, method="Nelder-Mead", options={"maxiter": 80, "xatol": 1e-2, "fatol": 1e-6}
+        error, start, method="Nelder-Mead", options={"maxiter": 80, "xatol": 3e-2, "fatol": 1e-4}
     )
-    rates, amounts = shares(found.x)
-    return float(found.fun), rates, amounts
+    best = plan(found.x)
+    return (
+        (math.inf, Factorisation(horizon, MOST_FRACTION_BITS, (), (), ()))
+        if best is None
+        else (found.fun, best)
+    )
 
 
 def length_above(linear_squared: Fraction | int, touched: int, bounds: FactorBounds) -> int:
@@ -632,7 +741,9 @@ def length_above(linear_squared: Fraction | int, touched: int, bounds: FactorBou
     return math.ceil((linear + rounding) ** 2)
 
 
+# The longest horizon; and beyond it, of a stream without one, that a file can state.
 MOST_STEPS = 1 << 14
+LAST_STEP = 1 << 40
 # What rounding may add to the sensitivity, and the lattice to δ.
 _SMALL = Fraction(1, 1000)
 
@@ -683,29 +794,23 @@ class StreamNoise:
         return INTERVALS if self.intervals else FACTORISED
 
     @property
-    def horizon(self) -> int:
-        """The horizon."""
+    def horizon(self) -> int | None:
+        """The horizon; None for a stream without an end."""
         return self.strategy.horizon
-
-    @cached_property
-    def gains(self) -> Floats:
-        """The variance of what is shown at each step for noise of variance 1 in every output."""
-        return self.strategy.gains(self.view)
 
     def at(self, step: int) -> tuple[IntegerNoise, IntegerNoise]:
         """The noise of a cell, and of the number of records, in what is shown at a step."""
-        gain = float(self.gains[step - 1])
+        gain = float(self.strategy.gains(self.view, np.array([step]))[0])
         table, count = (
             IntegerNoise(self.mechanism, short_above(each.variance * gain))
             for each in (self.table, self.count)
         )
         return table, count
 
-    def correlation_gain(self, first: int, second: int) -> float:
-        """The covariance of what two steps show, for noise of variance 1 in every output."""
-        one, other = (self.strategy.row(step, self.view) for step in (first, second))
-        shared = min(first, second)
-        return float(np.dot(one[:shared], other[:shared]))
+    def covariances(self, steps: Sequence[int]) -> Floats:
+        """What the noise of some steps has in common, for noise of variance 1 in every output: a matrix."""
+        first, second = np.meshgrid(np.array(steps, np.int64), np.array(steps, np.int64))
+        return self.strategy.covariances(self.view, first, second)
 
     def add_to(
         self, output: Integers, step: int, *, insecure_noise_seed: int | None, threads: int = 1
@@ -739,7 +844,7 @@ class StreamNoise:
             IntegerNoise.from_json(data["count"]),
         )
         drawn = LAPLACE if noise.intervals else GAUSSIAN
-        if noise.horizon > MOST_STEPS or {noise.table.mechanism, noise.count.mechanism} != {drawn}:
+        if (noise.horizon or 0) > MOST_STEPS or {noise.table.mechanism, noise.count.mechanism} != {drawn}:
             raise ValueError("noise")
         if isinstance(noise.strategy, TreeSums) and noise.view.decay and noise.strategy.levels > 1:
             raise ValueError("levels")
@@ -761,16 +866,20 @@ class StreamUnit:
     removals: bool
     cells: int
 
-    def changes(self) -> tuple[StepChange, StepChange]:
-        """The change of the table and that of the number of records.
+    def changes(self, *, endless: bool) -> tuple[StepChange, StepChange]:
+        """The change of the table and that of the number of records; ``endless`` without a horizon.
 
         >>> one = {Relation.ADD_REMOVE: Sensitivity(100, 100, 1), Relation.REPLACE: Sensitivity(200, 200, 1)}
-        >>> StreamUnit(one, Relation.REPLACE, None, False, 5000).changes()
+        >>> StreamUnit(one, Relation.REPLACE, None, False, 5000).changes(endless=False)
         (StepChange(l1=200, l2_squared=200, touched=200), StepChange(l1=2, l2_squared=2, touched=1))
         """
         one, none = Sensitivity(1, 1, 1), Sensitivity(0, 0, 0)
         alone, replaced = (self.record[each] for each in (Relation.ADD_REMOVE, Relation.REPLACE))
-        return self._change(alone, replaced, self.cells), self._change(one, none, 1)
+        table, count = self._change(alone, replaced, self.cells), self._change(one, none, 1)
+        if not endless:
+            return table, count
+        # The change of the number of records is how many of them there are.
+        return replace(table, touched=table.touched * count.l1), replace(count, touched=count.l1)
 
     def _change(self, alone: Sensitivity, replaced: Sensitivity, cells: int) -> StepChange:
         # A record and its removal are 2·(‖c‖² − κ) apart, not 4; a person's removals count as records.
@@ -786,7 +895,7 @@ class StreamUnit:
 
 
 def stream_noise(
-    promise: Promise, unit: StreamUnit, *, horizon: int, view: View, count_share: Fraction
+    promise: Promise, unit: StreamUnit, *, horizon: int | None, view: View, count_share: Fraction
 ) -> StreamNoise:
     """The noise that keeps a promise over all steps together.
 
@@ -794,7 +903,7 @@ def stream_noise(
     Gaussian noise. The number of records is one more coordinate, which takes ``count_share`` of the budget,
     under both relations: a replaced record may stand at another step, so the number at each step is private.
     """
-    table, count = unit.changes()
+    table, count = unit.changes(endless=horizon is None)
     if promise.pure:
         intervals = TreeSums.best(horizon, view)
         # A unit moves one sum of each level. No vector is longer in L2 than in L1.
@@ -806,7 +915,7 @@ def stream_noise(
 
 
 def _factorised(
-    promise: Promise, table: StepChange, count: StepChange, horizon: int, view: View, share: Fraction
+    promise: Promise, table: StepChange, count: StepChange, horizon: int | None, view: View, share: Fraction
 ) -> StreamNoise:
     epsilon, delta = promise.epsilon, promise.delta
     rho = promise.rho if epsilon is None else Fraction(zcdp_rho(epsilon, delta))
@@ -832,7 +941,7 @@ def _factorised(
         """Whether discrete noise is so near to rounded noise that δ hardly grows."""
         if epsilon is None:
             return True
-        gap = horizon * table.touched / (24.0 * variance_near(bounds, Fraction(0)))
+        gap = plan_with(0).reach * table.touched / (24.0 * variance_near(bounds, Fraction(0)))
         return gap * (1.0 + math.exp(min(float(epsilon), 700.0))) <= float(_SMALL * delta)
 
     small = fewest(little_rounding)
@@ -849,7 +958,7 @@ def _factorised(
     if epsilon is None:
         variance = Fraction(whole) / (2 * rho)
     else:
-        touched = math.ceil(horizon * (table.touched + max(ratio, Fraction(1))))
+        touched = math.ceil(plan.reach * (table.touched + count.touched * max(ratio, Fraction(1))))
         variance = vector_variances(epsilon=epsilon, delta=delta, l2_squared=whole, cells=touched).variance
     return StreamNoise(plan, view, IntegerNoise(GAUSSIAN, variance), IntegerNoise(GAUSSIAN, variance / ratio))
 
@@ -865,20 +974,20 @@ def _lengths(plan: Factorisation, table: StepChange, count: StepChange) -> tuple
 def spent_rho(noise: StreamNoise, unit: StreamUnit) -> Fraction:
     """ρ of all outputs of a factorised stream together."""
     assert isinstance(noise.strategy, Factorisation)
-    lengths = _lengths(noise.strategy, *unit.changes())
+    lengths = _lengths(noise.strategy, *unit.changes(endless=noise.horizon is None))
     return lengths[0] / (2 * noise.table.parameter) + lengths[1] / (2 * noise.count.parameter)
 
 
 def spent_delta(noise: StreamNoise, unit: StreamUnit, epsilon: Fraction) -> float:
     """An upper bound on δ(ε) of all outputs of a factorised stream together."""
     assert isinstance(noise.strategy, Factorisation)
-    table, count = unit.changes()
+    table, count = unit.changes(endless=noise.horizon is None)
     lengths = _lengths(noise.strategy, table, count)
     ratio = noise.table.parameter / noise.count.parameter
     return vector_delta(
         epsilon,
         l2_squared=math.ceil(lengths[0] + ratio * lengths[1]),
-        cells=math.ceil(noise.horizon * (table.touched + max(ratio, Fraction(1)))),
+        cells=math.ceil(noise.strategy.reach * (table.touched + count.touched * max(ratio, Fraction(1)))),
         variance=noise.table.parameter,
     )
 
@@ -886,6 +995,6 @@ def spent_delta(noise: StreamNoise, unit: StreamUnit, epsilon: Fraction) -> floa
 def spent_epsilon(noise: StreamNoise, unit: StreamUnit) -> Fraction:
     """ε of all outputs of a stream of interval sums together."""
     assert isinstance(noise.strategy, TreeSums)
-    table, count = unit.changes()
+    table, count = unit.changes(endless=noise.horizon is None)
     levels = noise.strategy.levels
     return levels * table.l1 / noise.table.parameter + levels * count.l1 / noise.count.parameter

@@ -28,6 +28,7 @@ from hushsum.files import (
 )
 from hushsum.kernels import Batch
 from hushsum.privacy import (
+    LAST_STEP,
     PERSON,
     SITE_NOISE,
     Claim,
@@ -56,8 +57,10 @@ class StreamStep:
     ----------
     stream : str
         The name of the stream, 32 hexadecimal digits: functions of one stream have it in common.
-    step, horizon : int
-        The number of the step, from 1, and the horizon.
+    step : int
+        The number of the step, from 1.
+    horizon : int or None
+        How many steps there can be; None without a horizon.
     removals : bool
         Whether records may be removed again.
     noise : StreamNoise
@@ -70,8 +73,8 @@ class StreamStep:
     noise: StreamNoise
 
     @property
-    def horizon(self) -> int:
-        """How many steps the claim covers."""
+    def horizon(self) -> int | None:
+        """How many steps the claim covers; None for all that there will ever be."""
         return self.noise.horizon
 
     def as_json(self) -> dict[str, Any]:
@@ -91,7 +94,7 @@ class StreamStep:
         found = cls(data["stream"], data["step"], data["removals"], StreamNoise.from_json(data["noise"]))
         if not isinstance(found.stream, str) or not _ID.fullmatch(found.stream):
             raise ValueError("stream")
-        stored_integer(found.step, 1, found.horizon)
+        stored_integer(found.step, 1, found.horizon or LAST_STEP)
         if type(found.removals) is not bool:
             raise ValueError("removals")
         return found
@@ -100,7 +103,8 @@ class StreamStep:
         """For the description of a function."""
         shows = self.noise.view.in_words()
         about = {"stream": self.stream, "step": self.step, "horizon": self.horizon, "shows": shows}
-        return Detail("stream", about, f"step {self.step} of {self.horizon}: {shows}", label="stream")
+        last = "" if self.horizon is None else f" of {self.horizon}"
+        return Detail("stream", about, f"step {self.step}{last}: {shows}", label="stream")
 
     def keeps(self, claim: Claim, basis: Basis, table: IntegerNoise, count: IntegerNoise) -> bool:
         """Whether the noise of all steps keeps a claim, and the noise of this step is what the file states.
@@ -168,7 +172,7 @@ def step_covariance(first: NoisyTable, second: NoisyTable) -> StepCovariance:
     one, other = first.stream_step, second.stream_step
     if one is None or other is None or one.stream != other.stream or one.noise != other.noise:
         raise UsageError("both functions must be steps of one stream", remedy="give two of its files")
-    gain = one.noise.correlation_gain(one.step, other.step)
+    gain = float(one.noise.covariances([one.step, other.step])[0, 1])
     return StepCovariance(one.noise.table.variance * gain, one.noise.count.variance * gain)
 
 

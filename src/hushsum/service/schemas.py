@@ -720,7 +720,7 @@ class StreamResponse(ResponseBody):
     id: str
     name: str
     created: str
-    horizon: int
+    horizon: int | None = None
     released: int
     shows: str
     claim: dict[str, Any]

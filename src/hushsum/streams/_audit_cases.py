@@ -86,9 +86,7 @@ def stream_pair(
         return found.reshape(-1)
 
     noise = fresh.terms.noise
-    gains = np.array(
-        [[noise.correlation_gain(s, t) for t in range(1, STEPS + 1)] for s in range(1, STEPS + 1)]
-    )
+    gains = noise.covariances(range(1, STEPS + 1))
     covariance = np.kron(np.diag([_ROWS * noise.table.variance, noise.count.variance]), gains)
     first, second = (shown(each) for each in places)
     best: Floats = np.asarray(np.linalg.solve(covariance, second - first), np.float64)

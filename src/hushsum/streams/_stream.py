@@ -23,7 +23,7 @@ from typing import Any, Final, NoReturn, Self, Unpack, cast
 import numpy as np
 
 from hushsum._types import Floats, Integers
-from hushsum.declaration import picked, request, required, setting, shows_keywords
+from hushsum.declaration import picked, request, setting, shows_keywords
 from hushsum.errors import Argument, FileRefused, SecretRefused, StreamInUse, UsageError
 from hushsum.errors import Parameter as NameOf
 from hushsum.files import (
@@ -46,6 +46,7 @@ from hushsum.files import (
 from hushsum.kernels import positive_integer, thread_count
 from hushsum.privacy import (
     AUTO,
+    LAST_STEP,
     MOST_STEPS,
     PERSON,
     Claim,
@@ -82,6 +83,8 @@ from hushsum.tally import (
 WARNING = "CONFIDENTIAL: exact sums of private records. Not for release; continue it with hushsum watch."
 _LARGEST_SHOWN = 2.0**62
 _LARGEST_NUMBER = 2.0**100
+# The last step of the plan of a stream without a horizon is 2²⁴.
+_FAR_BITS = 24
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,9 +95,13 @@ class StreamPlan:
     ----------
     claim : Claim
         What all steps together will promise.
-    deviations : array of shape (horizon,)
-        The standard deviation of the noise of a cell in what each step shows.
-    count_deviations : array of shape (horizon,)
+    horizon : int or None
+        How many steps there can be; None without a horizon.
+    steps : array of int
+        The steps that the deviations are of: all, or 1, 2, 4, …, 2²⁴ without a horizon.
+    deviations : array
+        The standard deviation of the noise of a cell in what each of them shows.
+    count_deviations : array
         The same of the number of records.
     one_release : float
         The standard deviation of a cell in one release of everything, under the same claim; with δ, of one
@@ -104,19 +111,16 @@ class StreamPlan:
     """
 
     claim: Claim
+    horizon: int | None
+    steps: Integers
     deviations: Floats
     count_deviations: Floats
     one_release: float
     state_bytes: int
 
     @property
-    def horizon(self) -> int:
-        """The horizon."""
-        return len(self.deviations)
-
-    @property
     def predicted_error(self) -> float:
-        """The largest standard deviation of a cell over all steps."""
+        """The largest standard deviation of a cell over all steps, or up to step 2²⁴."""
         return float(self.deviations.max())
 
     @property
@@ -136,7 +140,9 @@ class StreamPlan:
 
 def plan_of(claim: Claim, basis: Basis, noise: StreamNoise, count_share: Fraction) -> StreamPlan:
     """The plan of a stream whose noise is known."""
-    gains = np.sqrt(noise.gains)
+    far = _FAR_BITS + 1 if noise.horizon is None else noise.horizon
+    steps = np.arange(far) + 1 if noise.horizon is not None else 1 << np.arange(far)
+    gains = np.sqrt(noise.strategy.gains(noise.view, steps))
     rows, width = basis.shape
     tables = 2 + 2 * noise.strategy.tables + noise.view.kept(noise.horizon)
     change = basis.unit_change(claim.unit, claim.records_per_unit, claim.relation)
@@ -146,6 +152,8 @@ def plan_of(claim: Claim, basis: Basis, noise: StreamNoise, count_share: Fractio
     ).table
     return StreamPlan(
         claim=claim,
+        horizon=noise.horizon,
+        steps=steps,
         deviations=math.sqrt(noise.table.variance) * gains,
         count_deviations=math.sqrt(noise.count.variance) * gains,
         one_release=math.sqrt(once.variance),
@@ -210,6 +218,11 @@ class StreamState:
         noise.add_to(output, step, insecure_noise_seed=insecure_noise_seed, threads=threads)
         self._show(noise.strategy.read(self.public, output, step), noise)
         self.step = step
+        self.leave_room(noise)
+
+    def leave_room(self, noise: StreamNoise) -> None:
+        """Let the tally refuse records with which a number of the state could leave 64 bits."""
+        leave_room(self.tally, noise.strategy.room(self.secret))
 
     def _show(self, growth: Floats, noise: StreamNoise) -> None:
         if noise.view.decay is not None:
@@ -257,14 +270,15 @@ class Stream:
 
     Made by :func:`hushsum.stream` and :func:`hushsum.open_stream`; not by hand. Every step must be taken on a
     clock that does not depend on the records, also when none have come. The number of steps is fixed at the
-    start.
+    start, or has no end.
 
     Privacy
     -------
-    All steps together keep the one claim that was paid at the start, also where later records depend on what
-    earlier steps have shown. The unit is a record or, with ``max_per_unit``, a person with all records over
-    the whole horizon. The proof is in `hushsum.privacy.over_time`. The answers of different steps are
-    correlated: they share draws (:func:`hushsum.streams.step_covariance`).
+    All steps together keep the one claim that was paid at the start, also where later records depend on
+    what earlier steps have shown, and however many steps there will be without a horizon. The unit is a
+    record or, with ``max_per_unit``, a person with all records over all steps. The proof is in
+    `hushsum.privacy.over_time`. The answers of different steps are correlated: they share draws
+    (:func:`hushsum.streams.step_covariance`).
 
     Notes
     -----
@@ -284,7 +298,7 @@ class Stream:
         self._process = os.getpid()
         self._broken, self._interrupted = False, False
         self._lock = threading.RLock()
-        leave_room(state.tally, terms.noise.strategy.gain)
+        state.leave_room(terms.noise)
 
     @property
     def claim(self) -> Claim:
@@ -292,8 +306,8 @@ class Stream:
         return self._terms.claim
 
     @property
-    def horizon(self) -> int:
-        """How many steps the claim covers."""
+    def horizon(self) -> int | None:
+        """How many steps the claim covers; None for all that there will ever be."""
         return self._terms.noise.horizon
 
     @property
@@ -322,7 +336,13 @@ class Stream:
         return self._state.notes
 
     def __repr__(self) -> str:
-        return f"<Stream CONFIDENTIAL step {self.released} of {self.horizon}, {self._state.tally.kernel!r}>"
+        of = "" if self.horizon is None else f" of {self.horizon}"
+        return f"<Stream CONFIDENTIAL step {self.released}{of}, {self._state.tally.kernel!r}>"
+
+    @property
+    def finished(self) -> bool:
+        """Whether all steps have been released."""
+        return self.released >= (self.horizon or LAST_STEP)
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise SecretRefused(
@@ -417,9 +437,9 @@ class Stream:
         """
         with self._held():
             cores = thread_count(threads)
-            if self.released >= self.horizon:
+            if self.finished:
                 raise UsageError(
-                    f"this stream has released all of its {self.horizon} steps",
+                    f"this stream has released all of its {self.released} steps",
                     remedy="start another one, which is paid for anew",
                 )
             if self._guard is not None:
@@ -661,7 +681,11 @@ def _build(header: Header, payload: memoryview) -> tuple[StreamTerms, StreamStat
         raise ValueError("journal")
     tally = build(header["tally"], parts[5])
     found, released = _step(header), header["released"]
-    if type(released) is not int or not 0 <= released <= found.horizon or max(released, 1) != found.step:
+    if (
+        type(released) is not int
+        or not 0 <= released <= (found.horizon or LAST_STEP)
+        or max(released, 1) != found.step
+    ):
         raise ValueError("released")
     terms = _terms(header, found)
     if not found.keeps(terms.claim, tally.basis, *found.noise.at(found.step)):
@@ -727,8 +751,8 @@ class StreamRequest:
     ----------
     release : ReleaseRequest
         Promise, relation, unit and where it is booked. A stream has no ``mechanism`` to choose.
-    horizon : int
-        How many steps there will be, at most.
+    horizon : int, optional
+        How many steps there will be, at most. Default: no end.
     window, decay : int, float
         What a step shows: the last steps alone, or all with decaying weights. Default: all steps so far.
     removals : bool
@@ -738,7 +762,13 @@ class StreamRequest:
     """
 
     release: ReleaseRequest
-    horizon: int = required("How many steps the claim covers.", at_least=1, at_most=MOST_STEPS)
+    horizon: int | None = setting(
+        None,
+        "How many steps the claim covers. Default: all that there will ever be, with more noise in each.",
+        group=STEPS,
+        at_least=1,
+        at_most=MOST_STEPS,
+    )
     window: int | None = setting(
         None, "Show the last WINDOW steps instead of all.", group=STEPS, at_least=1, at_most=MOST_STEPS
     )
@@ -874,7 +904,9 @@ def prepare_stream(tally: Tally, request: StreamRequest) -> PreparedStream:
             remedy="release each graph by itself",
         )
     release, promise = request.release, request.release.promise
-    horizon = positive_integer("horizon", request.horizon, at_most=MOST_STEPS)
+    horizon = request.horizon
+    if horizon is not None:
+        horizon = positive_integer("horizon", horizon, at_most=MOST_STEPS)
     view = View.of(request.window, request.decay)
     if release.mechanism is not None:
         raise UsageError("mechanism", "must be left out: the promise decides it for a stream")
@@ -928,7 +960,7 @@ def _empty(pattern: TallyPattern, rows: int | None) -> Tally:
 def stream(
     tally: Tally,
     *,
-    horizon: int,
+    horizon: int | None = None,
     window: int | None = None,
     decay: float | Fraction | None = None,
     removals: bool = False,
@@ -943,9 +975,9 @@ def stream(
     tally : Tally
         An empty one, as the pattern: ``hs.grid(...)``, ``hs.race(...)``. With ``max_per_unit`` the unit is a
         person, whose records are capped over the whole horizon.
-    horizon : int
+    horizon : int, optional
         How many steps there will be, at most 16,384. The claim covers all of them, whether they are taken or
-        not.
+        not. Default: there is no last step, and each has more noise (at 365 steps 1.4 times as much).
     window : int, optional
         Show this many of the last steps instead of all.
     decay : float, optional

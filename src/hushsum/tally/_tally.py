@@ -494,7 +494,7 @@ def with_cells(tally: Tally, basis: Basis, kernel: Kernel, cells: NDArray[np.int
 def take_increment(tally: Tally) -> tuple[NDArray[np.int64], int]:
     """The exact table, flat, and the number of records since the last call; both are 0 afterwards.
 
-    The cap on the records of a person and the bound on counters go on over all calls.
+    The cap on the records of a person goes on over all calls.
     """
     rows, width = tally.basis.shape
     table = np.empty((rows, width), np.int64)
@@ -502,7 +502,7 @@ def take_increment(tally: Tally) -> tuple[NDArray[np.int64], int]:
         for start, values in row_blocks(tally._table, rows):
             table[start : start + len(values)] = values
         count = tally._count
-        tally._table, tally._count = tally.basis.new_table(), 0
+        tally._table, tally._count, tally._moves = tally.basis.new_table(), 0, 0
     return table.reshape(-1), count
 
 
@@ -530,9 +530,9 @@ def add_removals(tally: Tally, X: object, *, units: object = None, threads: int 
     return len(batch)
 
 
-def leave_room(tally: Tally, gain: int) -> None:
-    """Refuse records from now on with which ``gain`` times the sum of all counters could leave 63 bits."""
-    tally._room = (1 << 62) // gain
+def leave_room(tally: Tally, room: int) -> None:
+    """Refuse records from now on with which a counter could come to more than this."""
+    tally._room = min(room, _LARGEST)
 
 
 def sums_with_share(

@@ -18,11 +18,18 @@ KERNEL = hs.GaussianKernel(dim=1, bandwidth=0.5)
 
 
 def steps(
-    change: int | None, *, number: int = 10, seed: int = 0, tally: Any = None, **view: Any
+    change: int | None,
+    *,
+    number: int = 10,
+    seed: int = 0,
+    tally: Any = None,
+    endless: bool = False,
+    **view: Any,
 ) -> list[NoisyTable]:
     rng = np.random.default_rng(seed)
     pattern = hs.grid(KERNEL, bounds=(-4, 4)) if tally is None else tally
-    stream = hs.stream(pattern, horizon=number, epsilon=1.0, delta=1e-6, insecure_noise_seed=seed, **view)
+    horizon = None if endless else number
+    stream = hs.stream(pattern, horizon=horizon, epsilon=1.0, delta=1e-6, insecure_noise_seed=seed, **view)
     made = []
     for step in range(1, number + 1):
         shift = 0.8 if change is not None and step >= change else 0.0
@@ -30,8 +37,9 @@ def steps(
     return made
 
 
-def test_a_change_is_found_at_its_step() -> None:
-    made = steps(6)
+@pytest.mark.parametrize("endless", [False, True])
+def test_a_change_is_found_at_its_step(endless: bool) -> None:
+    made = steps(6, endless=endless)
     found = hs.drift(made)
     assert (found.detected_at, found.since) == (6, 6)
     assert "records from step 6 on are different" in str(found)
@@ -43,7 +51,16 @@ def test_a_change_is_found_at_its_step() -> None:
     for one, other in zip(early.checks, found.checks[:6], strict=True):
         assert (one.step, one.since) == (other.step, other.since)
         assert one.p_value == pytest.approx(other.p_value, rel=1e-9)
-    assert early.threshold == found.threshold
+        assert one.threshold == other.threshold
+
+
+def test_without_a_horizon_all_alarms_there_can_ever_be_share_the_rate() -> None:
+    found = hs.drift(steps(None, endless=True), false_alarm=0.05)
+    assert found.detected_at is None
+    assert "0.05 over all steps there will ever be" in str(found)
+    # Of ⌊log₂ i⌋ + 1 comparisons each; from step i on no more than 1/log₂(i + 1) is left.
+    used = sum(check.threshold * (int(np.log2(i)) + 1) for i, check in enumerate(found.checks, 1))
+    assert used + 0.05 / np.log2(len(found.checks) + 2) == pytest.approx(0.05)
 
 
 def test_without_a_change_nothing_is_found() -> None:
@@ -105,6 +122,6 @@ def test_a_number_that_is_two_deviations_too_large_is_no_drift() -> None:
         moves=None,
         cluster_size=1.0,
     )
-    found = series.check(1).p_value
+    found = series.check(1, 0.01).p_value
     assert found is not None
     assert found > 0.01

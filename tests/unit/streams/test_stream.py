@@ -18,13 +18,15 @@ from hushsum.errors import (
     ClaimError,
     CounterOverflow,
     FileRefused,
+    HushsumError,
     SecretRefused,
     UsageError,
 )
 from hushsum.files import NumberGuard, SecretFile, state_folder
-from hushsum.privacy import MOST_STEPS, StreamNoise
+from hushsum.privacy import LAST_STEP, MOST_STEPS, StreamNoise
 from hushsum.releases import NoisyTable
 from hushsum.streams import step_covariance
+from hushsum.streams._stream import StreamFile
 from tests.exact_tallies import exact_table
 from tests.ledger_fixtures import state
 from tests.recording_budget import RecordingBudget
@@ -74,22 +76,24 @@ def far(function: NoisyTable, table: np.ndarray) -> float:
     "promise", [{"epsilon": 3.0, "delta": None}, {}, {"rho": 1.0, "epsilon": None, "delta": None}]
 )
 @pytest.mark.parametrize("relation", ["add/remove", "replace"])
+@pytest.mark.parametrize("horizon", [10, None])
 def test_every_step_shows_all_data_so_far_with_the_stated_noise(
-    promise: dict[str, Any], relation: str
+    promise: dict[str, Any], relation: str, horizon: int | None
 ) -> None:
-    stream = started(relation=relation, **promise)
+    stream = started(relation=relation, horizon=horizon, **promise)
     for t, day in enumerate(DAYS):
         f = stream.add(day).step()
         assert 0.75 < far(f, exact(*DAYS[: t + 1])) < 1.3
         assert abs(f.count - sum(map(len, DAYS[: t + 1]))) < 6 * f.count_stderr
         assert f.stream_step is not None
-        assert (f.stream_step.step, f.stream_step.horizon, stream.released) == (t + 1, 10, t + 1)
+        assert (f.stream_step.step, f.stream_step.horizon, stream.released) == (t + 1, horizon, t + 1)
         assert f.claim == stream.claim
         assert f.count_stderr > 0, "the number of records is private under both relations"
 
 
-def test_windows_and_decays() -> None:
-    window, decay = started(window=2), started(decay=0.5)
+@pytest.mark.parametrize("horizon", [10, None])
+def test_windows_and_decays(horizon: int | None) -> None:
+    window, decay = started(window=2, horizon=horizon), started(decay=0.5, horizon=horizon)
     for t, day in enumerate(DAYS):
         f, g = window.add(day).step(), decay.add(day).step()
         assert 0.75 < far(f, exact(*DAYS[max(0, t - 1) : t + 1])) < 1.3
@@ -105,6 +109,42 @@ def test_a_step_without_records_releases_too_and_the_horizon_ends() -> None:
     assert len({contents(f) for f in functions}) == 3
     with pytest.raises(UsageError, match="all of its 3 steps"):
         stream.step()
+
+
+def test_a_stream_without_a_horizon_has_a_plan_a_file_and_no_end(tmp_path: Path) -> None:
+    more: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
+    plan = hs.streams.plan_stream(small(), **more)
+    assert plan.horizon is None
+    assert plan.steps[-1] == 1 << 24
+    assert 6.5 < plan.ratio < 7.5, "at step 2²⁴; the best for that horizon has 6.3"
+    stream = hs.stream(small(), path=tmp_path / "a.stream", **more)
+    assert stream.step().noise.variance ** 0.5 == pytest.approx(plan.deviations[0], rel=1e-5)
+    size = (tmp_path / "a.stream").stat().st_size
+    stream.close()
+    # A state that is as far as one can be.
+    file = StreamFile(tmp_path / "a.stream", None)
+    terms, state = file.read()
+    state.step = LAST_STEP - 1
+    file.write(terms, state)
+    file.close()
+    with hs.open_stream(tmp_path / "a.stream") as late:
+        f = late.add(DAYS[0]).step()
+        assert abs((tmp_path / "a.stream").stat().st_size - size) < 100, "the state does not grow"
+        assert f.noise.variance**0.5 > 10 * plan.deviations[-1]
+        assert "step 1099511627776: all steps so far" in str(f.describe())
+        loaded = hs.load(io.BytesIO(contents(f)))
+        assert isinstance(loaded, NoisyTable)
+        assert contents(loaded) == contents(f)
+        with pytest.raises(UsageError, match="all of its"):
+            late.step()
+
+
+def test_a_state_that_has_no_room_left_refuses_records() -> None:
+    stream = started(horizon=None)
+    stream._state.secret[0, 0] = 1 << 62
+    stream.step()
+    with pytest.raises(HushsumError, match=r"\w"):
+        stream.add(DAYS[0])
 
 
 def test_threads_step_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,7 +181,8 @@ def test_removed_records_are_gone_and_cost_noise() -> None:
 def _gain(function: NoisyTable) -> float:
     assert function.stream_step is not None
     noise = function.stream_step.noise
-    return noise.correlation_gain(2, 2) / noise.correlation_gain(1, 1)
+    second, first = noise.covariances([2, 1]).diagonal()
+    return float(second / first)
 
 
 def test_persons_are_capped_over_the_whole_horizon(tmp_path: Path) -> None:
@@ -199,7 +240,7 @@ def test_the_plan_is_what_the_steps_have(tmp_path: Path) -> None:
     stream.close()
 
 
-@pytest.mark.parametrize("promise", [{}, {"epsilon": 3.0, "delta": None}])
+@pytest.mark.parametrize("promise", [{}, {"epsilon": 3.0, "delta": None}, {"horizon": None}])
 def test_released_files_say_their_step_and_are_read_back(promise: dict[str, Any], tmp_path: Path) -> None:
     stream = started(**promise)
     f, g = stream.add(DAYS[0]).step(), stream.step()

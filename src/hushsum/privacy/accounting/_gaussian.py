@@ -136,6 +136,7 @@ from hushsum.privacy._claim import Promise
 
 from ._parameters import (
     Real,
+    at_least_one,
     cell_count,
     float_above,
     float_below,
@@ -622,7 +623,8 @@ def vector_delta(
     '9.16e-07'
     """
     target = float_below(positive_epsilon(epsilon))
-    table = _moved_vector(l2_squared, cell_count(cells), Fraction(positive_variance("variance", variance)))
+    moved = at_least_one("cells", cells, "it is the number of cells one unit moves")
+    table = _moved_vector(l2_squared, moved, Fraction(positive_variance("variance", variance)))
     if not count:
         return float(table.delta(np.array([target]))[0])
     if count_variance is None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -9,21 +10,44 @@ import pytest
 
 from hushsum._types import Floats, Integers
 from hushsum.privacy import Factorisation, View, root_coefficients
-from hushsum.privacy._over_time import DECAY_BITS, length_above, strategy_as_json, strategy_from_json
+from hushsum.privacy._over_time import (
+    DECAY_BITS,
+    RENEWAL_BITS,
+    STATE_BITS,
+    length_above,
+    strategy_as_json,
+    strategy_from_json,
+)
 
 VIEWS = [View(), View(window=5), View(decay=Fraction(9, 10))]
+# Buffers that decay after 1, 2 and 8 steps, without an end.
+ENDLESS = Factorisation(
+    None, 20, (9_000_000, 15_000_000, 14_000_000), (9_000_000, 2_000_000, 900_000), (0, 1, 3)
+)
 
 
-def exact_coefficients(plan: Factorisation) -> list[Fraction]:
+def exact_weights(plan: Factorisation, steps: int) -> list[list[Fraction]]:
+    """c_{t,j} of the module's text, row after row."""
     rates = [Fraction(p, 1 << DECAY_BITS) for p in plan.decays]
-    lags, pairs = range(plan.horizon - 1), list(zip(plan.weights, rates, strict=True))
-    return [
-        Fraction(plan.unit),
-        *(
-            sum((Fraction(w, 1 << DECAY_BITS) * plan.unit * r**k for w, r in pairs), Fraction(0))
-            for k in lags
-        ),
+    fine = [
+        Fraction(w << plan.fraction_bits + STATE_BITS >> DECAY_BITS, 1 << STATE_BITS) for w in plan.weights
     ]
+
+    def weight(t: int, j: int) -> Fraction:
+        if t <= j:
+            return Fraction(plan.unit if t == j else 0)
+        decays = [(t - 1) // (1 << log) - (j - 1) // (1 << log) for log in plan.periods]
+        return sum((w * r**often for w, r, often in zip(fine, rates, decays, strict=True)), Fraction(0))
+
+    return [[weight(t, j) for j in range(1, steps + 1)] for t in range(1, steps + 1)]
+
+
+def shown_sums(view: View, steps: int) -> Floats:
+    """What each step weighs in what each step shows."""
+    lags = np.subtract.outer(np.arange(steps), np.arange(steps))
+    rate = 1.0 if view.decay is None else float(view.decay)
+    inside = (lags >= 0) & (lags < (view.window or steps))
+    return np.where(inside, rate ** np.maximum(lags, 0), 0.0)
 
 
 def outputs(plan: Factorisation, increments: Integers) -> Integers:
@@ -37,59 +61,104 @@ def slow_outputs(plan: Factorisation, increments: Integers) -> list[list[int]]:
     cells = increments.shape[1]
     state = [[0] * cells for _ in plan.decays]
     found = []
-    for x in increments.tolist():
-        found.append([plan.unit * x[j] + sum(s[j] for s in state) for j in range(cells)])
-        for s, p, w in zip(state, plan.decays, plan.weights, strict=True):
+    for t, x in enumerate(increments.tolist(), 1):
+        sums = [sum(s[j] for s in state) for j in range(cells)]
+        found.append(
+            [plan.unit * x[j] + (sums[j] + (1 << STATE_BITS - 1) >> STATE_BITS) for j in range(cells)]
+        )
+        for s, p, w, log in zip(state, plan.decays, plan.weights, plan.periods, strict=True):
             for j in range(cells):
-                s[j] = (s[j] * p + w * plan.unit * x[j] + (1 << (DECAY_BITS - 1))) // (1 << DECAY_BITS)
+                s[j] += (w << plan.fraction_bits + STATE_BITS >> DECAY_BITS) * x[j]
+                if t % (1 << log) == 0:
+                    s[j] = s[j] * p + (1 << DECAY_BITS - 1) >> DECAY_BITS
     return found
+
+
+def variance(plan: Factorisation, view: View, step: int) -> float:
+    """Of what a step shows, where one release has variance 1."""
+    return float(plan.bounds().column_squared * plan.gains(view, np.array([step]))[0])
 
 
 @pytest.mark.parametrize(("steps", "most"), [(1, 1.0), (12, 1.86), (52, 2.34), (365, 2.96), (1000, 3.29)])
 def test_the_largest_deviation_is_near_that_of_the_exact_weights(steps: int, most: float) -> None:
     plan = Factorisation.best(steps, View(), fraction_bits=20)
     ideal = float((root_coefficients(steps) ** 2).sum())
-    deviation = np.sqrt((plan.coefficients() ** 2).sum() * plan.gains(View())[-1])
-    assert ideal - 1e-6 <= deviation <= min(most, 1.006 * ideal)
+    assert ideal - 1e-6 <= variance(plan, View(), steps) ** 0.5 <= min(most, 1.006 * ideal)
     assert plan.tables <= 3, "a few buffers suffice, whatever the number of steps"
 
 
+def test_without_a_horizon_the_variance_is_near_that_of_the_best_weights_for_one() -> None:
+    """At all steps up to 2²⁴, against the exact weights of that horizon: Σ c_k² ≈ 1.0663 + ln(n)/π."""
+    plan = Factorisation.best(None, View(), fraction_bits=26)
+    steps = np.unique(np.concatenate([np.geomspace(1, 1 << 24, 300).astype(np.int64), [(1 << 24) - 1]]))
+    near = np.cumsum(root_coefficients(1000) ** 2)
+    bounded = np.where(steps <= 1000, near[np.minimum(steps, 1000) - 1], 1.0663 + np.log(steps) / np.pi)
+    ratio = plan.bounds().column_squared * plan.gains(View(), steps) / (bounded * bounded[-1])
+    assert ratio.max() < 1.27
+    assert plan.tables <= 8, "the state does not grow"
+    assert variance(plan, View(), 1 << 28) < 1.21 * (1.0663 + np.log(1 << 28) / np.pi) ** 2
+
+
 @pytest.mark.parametrize("view", VIEWS)
-def test_gains_are_those_of_the_dense_matrices(view: View) -> None:
+@pytest.mark.parametrize("horizon", [40, None])
+def test_covariances_are_those_of_the_dense_matrices(view: View, horizon: int | None) -> None:
     steps = 40
-    plan = Factorisation.best(steps, view, fraction_bits=16)
-    c = plan.coefficients()
-    matrix = np.array([[c[t - s] if t >= s else 0.0 for s in range(steps)] for t in range(steps)])
-    ones = view.series(np.eye(steps)[0])
-    shown = np.array([[ones[t - s] if t >= s else 0.0 for s in range(steps)] for t in range(steps)])
-    rows = shown @ np.linalg.inv(matrix)
-    np.testing.assert_allclose(plan.gains(view), (rows**2).sum(axis=1), rtol=1e-9)
-    for step in (1, 2, 17, steps):
-        np.testing.assert_allclose(plan.row(step, view), rows[step - 1, :step], atol=1e-12 * rows.max())
+    plan = ENDLESS if horizon is None else Factorisation.best(horizon, view, fraction_bits=16)
+    matrix = np.array(exact_weights(plan, steps), np.float64)
+    rows = shown_sums(view, steps) @ np.linalg.inv(matrix)
+    every = np.arange(1, steps + 1)
+    np.testing.assert_allclose(plan.gains(view, every), (rows**2).sum(axis=1), rtol=1e-9)
+    both = plan.covariances(view, *np.meshgrid(every, every))
+    np.testing.assert_allclose(both, rows @ rows.T, rtol=1e-9, atol=1e-12 * np.abs(both).max())
 
 
-def test_advance_is_the_recursion_in_integers() -> None:
-    plan = Factorisation.best(30, View(), fraction_bits=22)
-    increments = np.random.default_rng(0).integers(-(2**33), 2**33, (30, 5))
+@pytest.mark.parametrize("plan", [ENDLESS, None], ids=["endless", "30 steps"])
+def test_advance_is_the_recursion_in_integers(plan: Factorisation | None) -> None:
+    plan = plan or Factorisation.best(30, View(), fraction_bits=22)
+    increments = np.random.default_rng(0).integers(-(2**30), 2**30, (30, 5))
     assert outputs(plan, increments).tolist() == slow_outputs(plan, increments)
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_reading_gives_the_increments_back(view: View) -> None:
-    plan = Factorisation.best(60, view, fraction_bits=20)
+@pytest.mark.parametrize("horizon", [60, None])
+def test_reading_gives_the_increments_back(view: View, horizon: int | None) -> None:
+    plan = Factorisation.best(horizon, view, fraction_bits=20)
     increments = np.random.default_rng(1).integers(0, 1000, (60, 7))
     public = np.zeros((plan.tables, 7))
     read = [plan.read(public, out, t + 1) for t, out in enumerate(outputs(plan, increments))]
     np.testing.assert_allclose(np.array(read), increments, atol=1e-3)
 
 
+def test_buffers_are_emptied_at_fixed_steps_and_sums_go_on() -> None:
+    """At step 2²⁸ and its multiples: outputs after it show nothing of earlier records, and are read alone."""
+    last = 1 << RENEWAL_BITS
+    secret, public = np.full((3, 2), 10**6), np.full((3, 2), 10.0**6)
+    ENDLESS.advance(secret, np.array([5, 7]), last)
+    ENDLESS.read(public, np.array([5, 7]), last)
+    assert not secret.any()
+    assert not public.any()
+    once, twice = (ENDLESS.gains(View(), np.array([each * last]))[0] for each in (1, 2))
+    assert twice == pytest.approx(2 * once)
+
+
 def test_the_bounds_are_above_exact_rationals_and_close() -> None:
-    plan = Factorisation.best(50, View(), fraction_bits=14)
-    c = exact_coefficients(plan)
-    bounds = plan.bounds()
-    column = sum(each**2 for each in c)
-    assert column <= bounds.column_squared <= column * Fraction(1001, 1000)
-    assert sum(c) <= bounds.gain <= sum(c) * Fraction(1001, 1000)
+    for plan, steps in (
+        (Factorisation.best(50, View(), fraction_bits=14), 50),
+        (replace(ENDLESS, horizon=60), 60),
+    ):
+        matrix = exact_weights(plan, steps)
+        columns = [sum(row[j] ** 2 for row in matrix) for j in range(steps)]
+        bound = plan.bounds().column_squared
+        assert max(columns) == columns[0], "no column is longer than the first"
+        assert columns[0] <= bound <= columns[0] * Fraction(1001, 1000)
+
+
+def test_a_state_refuses_what_would_leave_64_bits() -> None:
+    secret = np.zeros((3, 2), np.int64)
+    room = ENDLESS.room(secret)
+    assert 2**60 <= room * ENDLESS.unit << STATE_BITS < 2**63
+    ENDLESS.advance(secret, np.array([room, -room]), 1)
+    assert ENDLESS.room(secret) < room
 
 
 def changes(steps: int) -> dict[str, tuple[list[tuple[int, int, int]], list[tuple[int, int, int]], int]]:
@@ -126,11 +195,16 @@ def distance(
 
 
 @pytest.mark.parametrize("name", changes(24))
-@pytest.mark.parametrize("fraction_bits", [12, 20])
-def test_no_change_of_a_unit_moves_the_outputs_by_more_than_declared(name: str, fraction_bits: int) -> None:
+@pytest.mark.parametrize("fraction_bits", [6, 20])
+@pytest.mark.parametrize("horizon", [24, None])
+def test_no_change_of_a_unit_moves_the_outputs_by_more_than_declared(
+    name: str, fraction_bits: int, horizon: int | None
+) -> None:
     """Among other records too, whose sums decide how buffers are rounded."""
     steps = 24
-    plan = Factorisation.best(steps, View(), fraction_bits=fraction_bits)
+    plan = replace(ENDLESS, fraction_bits=fraction_bits)
+    if horizon is not None:
+        plan = Factorisation.best(horizon, View(), fraction_bits=fraction_bits)
     one, other, squared = changes(steps)[name]
     declared = length_above(squared, 2, plan.bounds())
     random = np.random.default_rng(2)
@@ -152,8 +226,9 @@ def test_a_fifth_less_declared_is_caught(fraction_bits: int) -> None:
 
 def test_rounding_is_bounded_where_it_matters_most() -> None:
     """With so few fraction bits that rounding is a large part, the bound on it still holds, and is needed."""
-    plan = Factorisation(40, 4, ((1 << DECAY_BITS) - 100_000, 9_000_000), (7_000_000, 5_000_000))
-    linear = sum(each**2 for each in exact_coefficients(plan))
+    rates = ((1 << DECAY_BITS) - 100_000, 9_000_000)
+    plan = Factorisation(40, 0, rates, (4 << DECAY_BITS - 6, 3 << DECAY_BITS - 6), (0, 0))
+    linear = sum(row[0] ** 2 for row in exact_weights(plan, 40))
     declared = length_above(1, 1, plan.bounds())
     random = np.random.default_rng(4)
     found = [distance(plan, [], [(0, 0, 1)], random.integers(0, 60, (40, 1))) for _ in range(200)]
@@ -162,7 +237,7 @@ def test_rounding_is_bounded_where_it_matters_most() -> None:
 
 
 def test_all_weights_are_non_negative_and_all_numbers_public() -> None:
-    for steps, view in itertools.product((2, 30), VIEWS):
+    for steps, view in itertools.product((2, 30, None), VIEWS):
         plan = Factorisation.best(steps, view, fraction_bits=16)
         assert min(plan.weights) > 0
         assert strategy_from_json(strategy_as_json(plan)) == plan
@@ -176,11 +251,13 @@ def test_all_weights_are_non_negative_and_all_numbers_public() -> None:
         {"decays": [1 << DECAY_BITS], "weights": [1]},
         {"decays": [1], "weights": []},
         {"weights": [-1], "decays": [1]},
-        {"weights": [(1 << DECAY_BITS) + 1], "decays": [1]},
+        {"weights": [(4 << DECAY_BITS) + 1], "decays": [1]},
+        {"periods": [28]},
+        {"periods": []},
         {"extra": 1},
     ],
 )
 def test_weights_of_files_are_checked(change: dict[str, object]) -> None:
-    data = strategy_as_json(Factorisation(5, 12, (100,), (200,))) | change
+    data = strategy_as_json(Factorisation(5, 12, (100,), (200,), (0,))) | change
     with pytest.raises(ValueError, match=r"\w"):
         strategy_from_json(data)

@@ -35,16 +35,19 @@ UNITS = [
 ]
 
 
-def noise_for(unit: StreamUnit, horizon: int = 30, view: View | None = None, **promise: float) -> StreamNoise:
+def noise_for(
+    unit: StreamUnit, horizon: int | None = 30, view: View | None = None, **promise: float
+) -> StreamNoise:
     return stream_noise(Promise.of(**promise), unit, horizon=horizon, view=view or View(), count_share=SHARE)
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=repr)
-def test_all_of_the_promise_is_spent_and_no_more(unit: StreamUnit) -> None:
-    assert spent_epsilon(noise_for(unit, epsilon=0.5), unit) == Fraction(1, 2)
-    rho = spent_rho(noise_for(unit, rho=0.1), unit)
+@pytest.mark.parametrize("horizon", [30, None])
+def test_all_of_the_promise_is_spent_and_no_more(unit: StreamUnit, horizon: int | None) -> None:
+    assert spent_epsilon(noise_for(unit, horizon, epsilon=0.5), unit) == Fraction(1, 2)
+    rho = spent_rho(noise_for(unit, horizon, rho=0.1), unit)
     assert Fraction(999, 10000) < rho <= Fraction(1, 10)
-    delta = spent_delta(noise_for(unit, epsilon=1.0, delta=1e-6), unit, Fraction(1))
+    delta = spent_delta(noise_for(unit, horizon, epsilon=1.0, delta=1e-6), unit, Fraction(1))
     assert 0.99e-6 < delta <= 1e-6
 
 
@@ -63,7 +66,7 @@ def test_a_fifth_less_noise_spends_more_than_the_promise(unit: StreamUnit) -> No
 def test_a_record_that_moves_costs_what_replacing_it_inside_a_step_may_hide() -> None:
     """A constant coordinate: replaced in a step nothing moves in it, but between steps it does."""
     constant = {Relation.ADD_REMOVE: Sensitivity(3, 5, 2), Relation.REPLACE: Sensitivity(1, 1, 1)}
-    table, count = StreamUnit(constant, Relation.REPLACE, None, False, 10).changes()
+    table, count = StreamUnit(constant, Relation.REPLACE, None, False, 10).changes(endless=False)
     assert (table.l1, table.l2_squared) == (6, 10)
     assert (count.l1, count.l2_squared) == (2, 2), "the number of records of a step is private"
 
@@ -86,7 +89,7 @@ def test_the_change_of_every_unit_bounds_every_placement(
 ) -> None:
     """Against a search over steps, signs and cells, convolved with positive weights of length 1."""
     moved = {Relation.ADD_REMOVE: Sensitivity(1, 1, 1), Relation.REPLACE: Sensitivity(2, 2, 1)}
-    change, _ = StreamUnit(moved, relation, per_unit, removals, 100).changes()
+    change, _ = StreamUnit(moved, relation, per_unit, removals, 100).changes(endless=False)
     assert (change.l1, change.l2_squared) == (l1, squared)
     weights = np.array([3.0, 2.0, 1.5, 1.0, 0.5])
     weights /= np.sqrt((weights**2).sum())
@@ -119,7 +122,7 @@ def test_the_noise_of_a_step_is_that_of_all_draws_before() -> None:
     noise = noise_for(UNITS[0], epsilon=1.0, delta=1e-6)
     for step in (1, 7, 30):
         cell, count = noise.at(step)
-        gain = noise.correlation_gain(step, step)
+        gain = noise.covariances([step])[0, 0]
         assert cell.variance == pytest.approx(gain * noise.table.variance, rel=1e-5)
         assert count.variance == pytest.approx(gain * noise.count.variance, rel=1e-5)
     assert StreamNoise.from_json(noise.as_json()) == noise

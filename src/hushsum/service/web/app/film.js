@@ -22,7 +22,7 @@ export const film = (place, subjects, about) =>
 function shown(place, subjects, { numbers, horizon }, ranges) {
   const last = subjects.length - 1;
   const whole = numbers[last] === subjects.length;
-  const planned = horizon > numbers[last] ? ` (${horizon} planned)` : "";
+  const planned = horizon && horizon > numbers[last] ? ` (${horizon} planned)` : "";
   const inWords = (at) =>
     `Step ${numbers[at]}${whole ? ` of ${subjects.length}` : `: ${at + 1} of the ${subjects.length} that you may see`}${planned}`;
   const [subject] = subjects;

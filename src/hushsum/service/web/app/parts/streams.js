@@ -24,12 +24,12 @@ function card(dataset, stream, all) {
   const leave = new AbortController();
 
   function show({ released, horizon, shows, functions }) {
-    status.textContent = `${released} of ${horizon} steps; shows ${shows}. ${sentenceOf(stream.claim)}`;
+    status.textContent = `${released} ${horizon ? `of ${horizon} ` : ""}steps; shows ${shows}. ${sentenceOf(stream.claim)}`;
     const id = all.get(functions[functions.length - 1])?.facts.stream?.stream;
     link.replaceChildren(
       id ? h("a", { class: "button", href: `#/films/${id}` }, `Film of ${stepsOf([...all.values()], id).length} steps`) : "",
     );
-    button.disabled = released >= horizon;
+    button.disabled = Boolean(horizon) && released >= horizon;
   }
 
   async function step(event) {

@@ -70,7 +70,7 @@ function described({ created, facts: known, sha256 }) {
     parameters.bandwidth && ["Bandwidth", short(parameters.bandwidth)],
     known.basis && ["Table", `${known.basis}, ${known.rows} × ${known.width}`],
     known.model?.target && ["Predicts", known.model.target],
-    known.stream && ["Stream", `step ${known.stream.step} of ${known.stream.horizon}; shows ${known.stream.shows}`],
+    known.stream && ["Stream", `step ${known.stream.step}${known.stream.horizon ? ` of ${known.stream.horizon}` : ""}; shows ${known.stream.shows}`],
     ["Released", moment(created)],
     known.size && ["File", bytesInWords(known.size)],
     sha256 && ["SHA-256", h("code", {}, `${sha256.slice(0, 16)}…`)],

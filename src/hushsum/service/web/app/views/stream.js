@@ -57,7 +57,7 @@ function form(body, dataset, kernels, signal, names) {
   const columns = columnsForm(names, () => look(), { dates: file.dates });
   const kernel = kernelForm(kernels, () => look());
   const method = select(METHODS, "grid");
-  const horizon = number({ required: true, min: 1, max: 16384, step: 1, value: "365" });
+  const horizon = number({ min: 1, max: 16384, step: 1, value: "365" });
   const shows = select(SHOWN, "all", { onchange: look });
   const window = number({ min: 1, step: 1, value: "7" });
   const decay = number({ min: 0, max: 1, value: "0.97" });
@@ -129,7 +129,7 @@ function form(body, dataset, kernels, signal, names) {
       h(
         "div",
         { class: "fields" },
-        field("Number of steps", horizon, { hint: "The horizon, such as 365 days. It cannot be extended." }),
+        field("Number of steps", horizon, { hint: "The horizon, such as 365 days. It cannot be extended. Empty: no end, with more noise in each step." }),
         field("Each step shows", shows),
         most,
         rate,
