@@ -2,7 +2,9 @@
 import { squaredDiameter } from "./feature_diameter.js";
 import { affordable, bigWhole, box, columnNames, fields, flag, require, whole } from "./header.js";
 import { isCombination, isProduct, isScaled, kernelFrom } from "./kernels.js";
-import { derivedSeed, normalDirections, rowWords, uniforms } from "./public_random.js";
+import {
+  cauchyQuantile, chiSquare, derivedSeed, MOST_COORDINATES, normalDirections, normalQuantile, rowWords, sobolPoints, uniforms,
+} from "./public_random.js"; // prettier-ignore
 import { unsupported } from "./refusal.js";
 import { fused } from "./single_precision.js";
 import { wholeRoot } from "./special_functions.js";
@@ -15,6 +17,7 @@ const MOST_GROUPS = 2 ** 10;
 const MOST_NUMBERS = 2 ** 24;
 const FEWEST_BLOCKS = 8;
 const MOST_BLOCKS = 512;
+const SOBOL_BLOCKS = 16;
 const ONE_TURN = 6.283185307179586;
 const LARGEST = 3.4028234663852886e38;
 const HUGE = 1n << 4096n;
@@ -22,7 +25,10 @@ const HUGE = 1n << 4096n;
 export function featuresBasis(parameters) {
   fields(parameters, [
     "length", "kernel", "features", "seed", "orthogonal", "bounds", "columns", "groups", "structured",
-  ]); // prettier-ignore
+  ], ["sobol"]); // prettier-ignore
+  // Files that were written before there were such frequencies do not have the field.
+  const sobol = "sobol" in parameters;
+  require(!sobol || flag(parameters.sobol));
   require(parameters.length === LENGTH);
   const kernel = kernelFrom(parameters.kernel);
   require(isSpectral(kernel));
@@ -30,7 +36,8 @@ export function featuresBasis(parameters) {
   const groups = whole(parameters.groups, 1, MOST_GROUPS);
   const orthogonal = flag(parameters.orthogonal);
   if (flag(parameters.structured)) throw unsupported("This page does not read structured Fourier features");
-  require(!orthogonal || (turnable(kernel) && kernel.dim > 1));
+  require(!orthogonal || (turnable(kernel) && kernel.dim > 1 && !sobol));
+  require(!sobol || coordinates(kernel) <= MOST_COORDINATES);
   affordable(features * kernel.dim * 2 <= MOST_NUMBERS, "The number of random numbers behind this function");
   const block = orthogonal ? kernel.dim : 1;
   require(groups === 1 || features % (groups * block) === 0);
@@ -38,8 +45,9 @@ export function featuresBasis(parameters) {
   require(bounds === null || bounds.dim === kernel.dim);
   let drawn;
   const basis = {
-    frequencies: () => (drawn ??= frequencies(kernel, features, basis.seed, orthogonal)),
-    name: "fourier-features", kernel, shape: [features, 2], box: bounds, orthogonal, groups, block,
+    frequencies: () =>
+      (drawn ??= sobol ? evenFrequencies(kernel, features, basis.seed, groups) : frequencies(kernel, features, basis.seed, orthogonal)),
+    name: "fourier-features", kernel, shape: [features, 2], box: bounds, orthogonal, sobol, groups, block,
     columns: columnNames(parameters.columns, kernel.dim), seed: bigWhole(parameters.seed, -HUGE, HUGE),
   }; // prettier-ignore
   return { ...basis, moved: movedBy(basis) };
@@ -143,18 +151,91 @@ function frequencies(kernel, rows, seed, orthogonal) {
 
 function mixedFrequencies(kernel, rows, seed) {
   const drawn = uniforms(rowWords("combination/component", seed, rows, 1));
-  const edges = [];
-  kernel.components.reduce((sum, { weight }) => (edges.push(sum + weight), sum + weight), 0.0);
+  const edges = inner(kernel);
   const found = new Float32Array(rows * kernel.dim);
   kernel.components.forEach(({ kernel: own }, number) => {
     const some = frequencies(own, rows, derivedSeed("combination", seed, number), false);
     for (let row = 0; row < rows; row += 1) {
-      const chosen = edges.slice(0, -1).filter((edge) => edge <= drawn[row]).length;
+      const chosen = edges.filter((edge) => edge <= drawn[row]).length;
       if (chosen === number)
         found.set(some.subarray(row * kernel.dim, (row + 1) * kernel.dim), row * kernel.dim);
     }
   });
   return found;
+}
+
+/** Frequencies at the points of scrambled Sobol sequences, one for each group. */
+function evenFrequencies(kernel, rows, seed, groups) {
+  const { dim } = kernel;
+  const wide = coordinates(kernel);
+  const found = new Float32Array(rows * dim);
+  for (let group = 0; group < groups; group += 1) {
+    const points = sobolPoints(`fourier-features/sobol/${group}`, seed, rows / groups, wide);
+    const at = frequencyMap(kernel);
+    for (let row = 0; row < rows / groups; row += 1)
+      found.set(at(points.subarray(row * wide, (row + 1) * wide)), (row * groups + group) * dim);
+  }
+  return found;
+}
+
+/** How many uniform numbers a frequency takes. */
+function coordinates(kernel) {
+  if (isScaled(kernel)) return coordinates(kernel.kernel);
+  if (isProduct(kernel)) return kernel.factors.reduce((sum, each) => sum + coordinates(each.kernel), 0);
+  if (isCombination(kernel)) return 1 + Math.max(...kernel.components.map((each) => coordinates(each.kernel)));
+  return kernel.dim + (kernel.name === "matern" ? Math.ceil(kernel.parameters.smoothness) : 0);
+}
+
+/** From a point of the unit cube to a frequency of the kernel's spectral measure, in turns and in single precision. */
+function frequencyMap(kernel) {
+  const { dim } = kernel;
+  if (isScaled(kernel)) {
+    const own = frequencyMap(kernel.kernel);
+    return (point) => own(point).map((value, i) => clipped(value / kernel.units[i]));
+  }
+  if (isProduct(kernel)) {
+    let first = 0;
+    const parts = kernel.factors.map((factor) => {
+      const from = first;
+      first += coordinates(factor.kernel);
+      return [from, first, factor.columns, frequencyMap(factor.kernel)];
+    });
+    return (point) => {
+      const total = new Float64Array(dim);
+      for (const [from, to, columns, own] of parts)
+        own(point.subarray(from, to)).forEach((value, i) => (total[columns[i]] += value));
+      return Float32Array.from(total, clipped);
+    };
+  }
+  if (isCombination(kernel)) {
+    const edges = inner(kernel);
+    const parts = kernel.components.map((each) => [coordinates(each.kernel), frequencyMap(each.kernel)]);
+    return (point) => {
+      const [wide, own] = parts[edges.filter((edge) => edge <= point[0]).length];
+      return own(point.subarray(1, 1 + wide));
+    };
+  }
+  const { bandwidth, power } = kernel;
+  if (kernel.name === "laplacian")
+    return (point) => Float32Array.from(point, (p) => clipped(cauchyQuantile(p) * (power / bandwidth / ONE_TURN)));
+  if (kernel.name === "gaussian")
+    return (point) => Float32Array.from(point, (p) => clipped(normalQuantile(p) * (Math.sqrt(power) / bandwidth / ONE_TURN)));
+  const further = coordinates(kernel) - dim;
+  const degrees = Math.round(2.0 * kernel.parameters.smoothness);
+  return (point) => {
+    const normal = normalQuantile(point[0]);
+    const spread = Math.sqrt((normal * normal + chiSquare(point.subarray(1, further))) / degrees);
+    return Float32Array.from(point.subarray(further), (p) =>
+      clipped((normalQuantile(p) / spread) * (1.0 / bandwidth / ONE_TURN)),
+    );
+  };
+}
+
+/** Where the weights of a combination, added up, divide the unit interval. */
+function inner(kernel) {
+  const edges = [];
+  kernel.components.reduce((sum, { weight }) => (edges.push(sum + weight), sum + weight), 0.0);
+  return edges.slice(0, -1);
 }
 
 function clipped(value) {
@@ -168,6 +249,8 @@ export class FeatureReading {
     const [rows] = basis.shape;
     this.frequencies = basis.frequencies();
     this.block = basis.block * FEWEST_BLOCKS <= rows ? basis.block : 1;
+    if (basis.sobol)
+      for (this.block = basis.groups; 2 * this.block * SOBOL_BLOCKS <= rows; ) this.block *= 2;
     // More blocks take longer than the answers, and errors are known to 3 % from these.
     this.used = Math.min(rows, MOST_BLOCKS * this.block);
     this.blocks = Math.ceil(this.used / this.block);

@@ -251,3 +251,87 @@ export function derivedSeed(purpose, seed, number) {
   const words = rowWords(`composition/${purpose}`, seed, number + 1, 1);
   return (BigInt(words.high[number]) << 32n) | BigInt(words.low[number]);
 }
+
+// --- scrambled Sobol points -------------------------------------------------------------------------------------------
+
+const BITS = 32;
+
+// Direction numbers of Joe and Kuo, copyright (c) 2008, Frances Y. Kuo and Stephen Joe; their licence stands in
+// src/hushsum/kernels/_sobol.py.
+const JOE_KUO = [
+  [3, 1], [7, 1, 3], [11, 1, 3, 1], [13, 1, 1, 1], [19, 1, 1, 3, 3], [25, 1, 3, 5, 13], [37, 1, 1, 5, 5, 17],
+  [41, 1, 1, 5, 5, 5], [47, 1, 1, 7, 11, 19], [55, 1, 1, 5, 1, 1], [59, 1, 1, 1, 3, 11], [61, 1, 3, 5, 5, 31],
+  [67, 1, 3, 3, 9, 7, 49], [91, 1, 1, 1, 15, 21, 21], [97, 1, 3, 1, 13, 27, 49], [103, 1, 1, 1, 15, 7, 5],
+  [109, 1, 3, 1, 15, 13, 25], [115, 1, 1, 5, 5, 19, 61], [131, 1, 3, 7, 11, 23, 15, 103],
+  [137, 1, 3, 7, 13, 13, 15, 69], [143, 1, 1, 3, 13, 7, 35, 63], [145, 1, 3, 5, 9, 1, 25, 53],
+  [157, 1, 3, 1, 13, 9, 35, 107], [167, 1, 3, 1, 5, 27, 61, 31], [171, 1, 1, 5, 11, 19, 41, 61],
+  [185, 1, 3, 5, 3, 3, 13, 69], [191, 1, 1, 7, 13, 1, 19, 1], [193, 1, 3, 7, 5, 13, 19, 59],
+  [203, 1, 1, 3, 9, 25, 29, 41], [211, 1, 3, 5, 13, 23, 1, 55], [213, 1, 3, 7, 3, 13, 59, 17],
+]; // prettier-ignore
+
+export const MOST_COORDINATES = 1 + JOE_KUO.length;
+
+/** The first points of a scrambled Sobol sequence, strictly between 0 and 1, point after point. */
+export function sobolPoints(purpose, seed, rows, dim) {
+  const words = rowWords(purpose, seed, dim, BITS / 2 + 1);
+  const points = new Float64Array(rows * dim);
+  const digits = new Uint32Array(rows);
+  for (let column = 0; column < dim; column += 1) {
+    // 32 random columns of a matrix, and a shift: low halves are even numbers, high halves odd ones.
+    const random = (i) => (i % 2 ? words.high : words.low)[column * (BITS / 2 + 1) + (i >> 1)];
+    digits[0] = random(BITS);
+    directions(column).forEach((direction, power) => {
+      const added = scrambled(direction, random);
+      const done = 2 ** power;
+      for (let row = done; row < Math.min(2 * done, rows); row += 1) digits[row] = digits[row - done] ^ added;
+    });
+    for (let row = 0; row < rows; row += 1) points[row * dim + column] = (digits[row] + 0.5) * 2 ** -BITS;
+  }
+  return points;
+}
+
+/** What each digit of a point's number adds, modulo 2. */
+function directions(column) {
+  const numbers = column === 0 ? Array(BITS).fill(1) : JOE_KUO[column - 1].slice(1);
+  if (column > 0) {
+    const polynomial = JOE_KUO[column - 1][0];
+    const degree = numbers.length;
+    for (let k = degree; k < BITS; k += 1) {
+      let number = numbers[k - degree] ^ (numbers[k - degree] << degree);
+      for (let i = 1; i < degree; i += 1) if ((polynomial >> (degree - i)) & 1) number ^= numbers[k - i] << i;
+      numbers.push(number);
+    }
+  }
+  return numbers.map((number, k) => number << (BITS - 1 - k));
+}
+
+/** A direction number times a lower triangular matrix of random bits, with ones on its diagonal. */
+function scrambled(direction, random) {
+  let found = 0;
+  for (let place = 0; place < BITS; place += 1) {
+    const top = 1 << (BITS - 1 - place);
+    if (direction & top) found ^= (random(place) & ((top >>> 0) - 1)) | top;
+  }
+  return found;
+}
+
+const factorial = (n) => (n < 2 ? 1.0 : n * factorial(n - 1));
+const SINE = Array.from({ length: 9 }, (_, k) => 1.0 / factorial(2 * k + 1));
+const COSINE = Array.from({ length: 10 }, (_, k) => 1.0 / factorial(2 * k));
+
+/** The quantile of the Cauchy distribution: tan π(p − 1/2), by the series of sine and cosine up to π/4. */
+export function cauchyQuantile(p) {
+  const q = p - 0.5;
+  const steep = Math.abs(q) > 0.25;
+  const angle = Math.PI * (steep ? 0.5 - Math.abs(q) : Math.abs(q));
+  const square = -angle * angle;
+  const sine = angle * polynomial(square, SINE);
+  const cosine = polynomial(square, COSINE);
+  const tangent = steep ? cosine / sine : sine / cosine;
+  return q < 0.0 ? -tangent : tangent;
+}
+
+/** −2 times the logarithm of the product of up to 16 uniform numbers. */
+export function chiSquare(uniformNumbers) {
+  return 0.0 - 2.0 * logarithm(uniformNumbers.reduce((product, p) => product * p, 1.0));
+}

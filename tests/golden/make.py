@@ -47,7 +47,8 @@ BOX = [(0.0, 10.0), (-5.0, 5.0)]
 WIDE = hs.GaussianKernel(dim=2, bandwidth=3.0)
 COEFFICIENTS: dict[str, Callable[[], hs.Tally]] = {
     "grid": lambda: hs.grid(WIDE, bounds=BOX, columns=["a", "b"]),
-    "features": lambda: hs.fourier_features(WIDE, features=6, seed=11),
+    "features": lambda: hs.fourier_features(WIDE, features=6, seed=11, sobol=False),
+    "even_features": lambda: hs.fourier_features(WIDE, features=16, seed=11),
     "bins": lambda: histogram_tally(WIDE, bounds=BOX, bins=4),
     "series": lambda: fourier_series(WIDE, bounds=BOX, frequencies=1),
     "trigonometric": lambda: trigonometric(WIDE, bounds=BOX, terms=3),

@@ -118,6 +118,15 @@ FURTHER: dict[str, tuple[Callable[[], Any], Any]] = {
     "Laplacian features": (lambda: _features(hs.LaplacianKernel(2, 2.0), PLANE, bounds=(0, 10)), PLANE),
     "Matérn features": (lambda: _features(hs.MaternKernel(2, 2.0), PLANE, orthogonal=False), PLANE),
     "features of a product": (lambda: _features(_halves(), PLANE), PLANE),
+    "random features": (lambda: _features(hs.GaussianKernel(3, 2.0), SPACE, sobol=False), SPACE),
+    "random Laplacian features": (lambda: _features(hs.LaplacianKernel(2, 2.0), PLANE, sobol=False), PLANE),
+    "even Matérn features": (lambda: _features(hs.MaternKernel(2, 2.0), PLANE, groups=2), PLANE),
+    "even features with units": (lambda: _features(_units(hs.MaternKernel(2, 0.2, 2.5)), PLANE), PLANE),
+    "even features of a combination": (
+        lambda: _features(0.3 * hs.GaussianKernel(2, 2.0) + 0.7 * hs.MaternKernel(2, 1.0, 0.5), PLANE),
+        PLANE,
+    ),
+    "random features of a product": (lambda: _features(_halves(), PLANE, sobol=False), PLANE),
     "sums of vectors": (
         lambda: _released(hs.methods.monomials(hs.kernels.DotProductKernel(dim=3)).add(BALL)),
         BALL,
@@ -128,7 +137,7 @@ FURTHER: dict[str, tuple[Callable[[], Any], Any]] = {
     ),
     "a graph": (lambda: _released(_graph()), [[1, 2, 3], [], [5]]),
 }
-SINGLE = {"features", "Laplacian features", "Matérn features", "features of a product"}
+SINGLE = {name for name in FURTHER if "features" in name}
 """Sums in single precision, whose order depends on the machine."""
 
 

@@ -27,7 +27,7 @@ from tests.reader.node import answered, node
 
 _SCRIPT = Path(__file__).with_name("moved.mjs")
 CASES: list[tuple[Kernel, int, Any]] = [
-    (hs.GaussianKernel(1, 1.0), 1, (0, 1)),
+    (hs.GaussianKernel(1, 1.0), 1, (0, 0.1)),
     (hs.GaussianKernel(1, 0.3), 200, (-1, 2)),
     (hs.GaussianKernel(2, 1.0), 300, (0.1, 7)),
     (hs.GaussianKernel(3, 1.0), 100, [(0, 1), (-5, 3), (1e6, 1e6 + 1)]),

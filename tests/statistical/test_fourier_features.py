@@ -19,23 +19,24 @@ from hushsum.kernels import Kernel
 SEEDS, NUMBER, ROWS = 400, 300, 48
 Floats = NDArray[np.float64]
 PROMISES: dict[str, dict[str, Any]] = {"gaussian": {"rho": 0.2}, "laplace": {"epsilon": 8.0}}
-KERNELS: dict[str, tuple[Kernel, bool]] = {
-    "orthogonal": (hs.GaussianKernel(3, 1.2), True),
-    "independent": (hs.GaussianKernel(3, 1.2), False),
-    "laplacian": (hs.LaplacianKernel(2, 2.0), False),
+KERNELS: dict[str, tuple[Kernel, dict[str, Any]]] = {
+    "orthogonal": (hs.GaussianKernel(3, 1.2), {"sobol": False}),
+    "independent": (hs.GaussianKernel(3, 1.2), {"orthogonal": False}),
+    "laplacian": (hs.LaplacianKernel(2, 2.0), {"orthogonal": False}),
+    "even": (hs.GaussianKernel(3, 1.2), {"sobol": True}),
 }
 
 
 class Runs:
     """The answers of many releases of one dataset, each with other frequencies and other noise."""
 
-    def __init__(self, kernel: Kernel, orthogonal: bool, **promise: Any) -> None:
+    def __init__(self, kernel: Kernel, options: dict[str, Any], **promise: Any) -> None:
         rng = np.random.default_rng(1)
         dim = getattr(kernel, "dim")  # noqa: B009  (the protocol has none)
         records, self.queries = rng.normal(size=(NUMBER, dim)), rng.normal(size=(4, dim))
-        self.exact = kernel.exact_sum(records, self.queries)
+        self.exact, self.even = kernel.exact_sum(records, self.queries), options.get("sobol", False)
         self.functions: list[Any] = [
-            hs.fourier_features(kernel, features=ROWS, seed=seed, orthogonal=orthogonal)
+            hs.fourier_features(kernel, features=ROWS, seed=seed, **options)
             .add(records, threads=1)
             .release(rows=ROWS, insecure_noise_seed=seed, threads=1, **promise)
             for seed in range(SEEDS)
@@ -58,8 +59,8 @@ class Runs:
 )
 def runs(request: pytest.FixtureRequest) -> Runs:
     name, promise = request.param
-    kernel, orthogonal = KERNELS[name]
-    return Runs(kernel, orthogonal, **PROMISES[promise])
+    kernel, options = KERNELS[name]
+    return Runs(kernel, options, **PROMISES[promise])
 
 
 def test_sums_are_unbiased(runs: Runs) -> None:
@@ -80,10 +81,16 @@ def test_intervals_cover_at_their_level(runs: Runs, of: str) -> None:
 
 @pytest.mark.parametrize("of", ["sum", "mean"])
 def test_standard_errors_are_the_true_spread_and_bounds_above(runs: Runs, of: str) -> None:
-    """A variance over 400 seeds has a relative deviation near 7 %: 40 % is beyond 5.5 of them."""
+    """A variance over 400 seeds has a relative deviation near 7 %: 40 % is beyond 5.5 of them. The errors of
+    evenly spread frequencies partly cancel, which their spread does not show: 4 times as large in three
+    columns.
+    """
     square = np.square(runs.stacked("value", of) - runs.truth(of)).mean(axis=0)
     reported = np.square(runs.stacked("stderr", of)).mean(axis=0)
-    np.testing.assert_allclose(reported, square, rtol=0.4)
+    if runs.even:
+        assert ((reported > square / 1.4) & (reported < 20.0 * square)).all()
+    else:
+        np.testing.assert_allclose(reported, square, rtol=0.4)
     assert (np.square(runs.stacked("bound", of)).mean(axis=0) >= square / 1.4).all()
 
 
@@ -101,7 +108,7 @@ def test_sharpened_answers_are_unbiased_and_cover(promise: str, orthogonal: bool
     exact = kernel.exact_sum(records, queries)
     answers = []
     for seed in range(seeds):
-        tally = hs.fourier_features(kernel, features=100, seed=seed, orthogonal=orthogonal)
+        tally = hs.fourier_features(kernel, features=100, seed=seed, orthogonal=orthogonal, sobol=False)
         f: Any = tally.add(records, threads=1).release(
             rows=100, insecure_noise_seed=seed, threads=1, **PROMISES[promise]
         )
@@ -121,7 +128,9 @@ def test_orthogonal_frequencies_vary_less_near_a_record() -> None:
     kernel = hs.GaussianKernel(8, 1.0)
     spread = []
     for orthogonal in (True, False):
-        basis: Any = hs.fourier_features(kernel, features=24_000, seed=2, orthogonal=orthogonal).basis
+        basis: Any = hs.fourier_features(
+            kernel, features=24_000, seed=2, orthogonal=orthogonal, sobol=False
+        ).basis
         phases = 2 * np.pi * basis.frequencies.astype(np.float64) @ np.full(8, 0.5 / math.sqrt(8))
         spread.append(np.cos(phases).reshape(3000, 8).mean(axis=1).var())
     assert spread[0] < 0.5 * spread[1]

@@ -434,6 +434,7 @@ register_basis(
     tables.FourierFeatures(kernels.GaussianKernel(dim=20, bandwidth=4.0) * _MATERN, 17, 9),
     tables.FourierFeatures(0.5 * kernels.GaussianKernel(dim=20, bandwidth=4.0) + 0.5 * _MATERN, 17, 10),
     tables.FourierFeatures(kernels.scaled_by(_MATERN, [0.5 + column for column in range(20)]), 17, 11),
+    tables.FourierFeatures(kernels.GaussianKernel(dim=20, bandwidth=4.0), 17, 12, sobol=True),
     _features_example(2, 2, 4, half_width=50.0),
     _features_example(1, 3, 1, half_width=2.0),
     _features_example(2, 6, 3, half_width=1.5),

@@ -340,6 +340,20 @@ class SpectralKernel(ColumnKernel, Protocol):
         same distribution each, for a kernel that is rotation invariant.
         """
 
+    @property
+    def coordinates(self) -> int:
+        """How many uniform numbers `frequencies_at` takes for a frequency; 0 where the kernel does not have
+        it.
+        """
+        return 0
+
+    def frequencies_at(self, points: Floats) -> NDArray[np.float32]:
+        """Frequencies in turns, shape (rows, dim), from points of shape (rows, coordinates) strictly between
+        0 and 1: of uniform points, draws from the spectral measure. The map should be smooth, with its most
+        important coordinates first, so that evenly spread points give evenly spread frequencies.
+        """
+        raise NotImplementedError
+
     def frequency_lengths(self, *, rows: int, seed: int, size: int) -> Floats | None:
         """Lengths of frequencies in turns, for the same kernel in ``size`` columns, an even number; shape
         (rows,), row r the same whatever their number. None for a kernel that is not rotation invariant.

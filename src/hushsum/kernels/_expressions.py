@@ -246,6 +246,21 @@ class SpectralProduct(ColumnProduct, SpectralKernel):
             total[:, columns] += kernel.frequencies(rows=rows, seed=own, orthogonal=False)
         return single_precision(total)
 
+    @property
+    def coordinates(self) -> int:
+        """Those of all factors; 0 where a factor has none."""
+        several = [kernel.coordinates for kernel, _ in self.factors]
+        return sum(several) if all(several) else 0
+
+    def frequencies_at(self, points: Floats) -> NDArray[np.float32]:
+        """The frequencies of all factors, each at coordinates of its own, added column by column."""
+        total, first = np.zeros((len(points), self.dim)), 0
+        for kernel, columns in self.factors:
+            after = first + kernel.coordinates
+            total[:, columns] += kernel.frequencies_at(points[:, first:after])
+            first = after
+        return single_precision(total)
+
 
 class ProfileProduct(ColumnProduct, ProfileKernel):
     """All factors are sums of products over columns, and every column has one factor."""
@@ -464,15 +479,33 @@ class SpectralCombination(ColumnCombination, SpectralKernel):
 
     def frequencies(self, *, rows: int, seed: int, orthogonal: bool) -> NDArray[np.float32]:
         """Each row is a frequency of a component that is drawn with its weight. They are never orthogonal."""
-        drawn = uniforms(row_words("combination/component", seed, rows, 1))[:, 0]
-        edges = np.cumsum([weight for weight, _ in self.components])[:-1]
-        chosen = np.searchsorted(edges, drawn, side="right")
+        chosen = self._chosen(uniforms(row_words("combination/component", seed, rows, 1))[:, 0])
         found = np.empty((rows, self.dim), np.float32)
         for number, (_, kernel) in enumerate(self.components):
             own = derived_seed("combination", seed, number)
             frequencies = kernel.frequencies(rows=rows, seed=own, orthogonal=False)
             found[chosen == number] = frequencies[chosen == number]
         return found
+
+    @property
+    def coordinates(self) -> int:
+        """One for the component, and the most of any; 0 where a component has none."""
+        several = [kernel.coordinates for _, kernel in self.components]
+        return 1 + max(several) if all(several) else 0
+
+    def frequencies_at(self, points: Floats) -> NDArray[np.float32]:
+        """The first coordinate decides which component a frequency is of."""
+        chosen = self._chosen(points[:, 0])
+        found = np.empty((len(points), self.dim), np.float32)
+        for number, (_, kernel) in enumerate(self.components):
+            own = points[chosen == number, 1 : 1 + kernel.coordinates]
+            found[chosen == number] = kernel.frequencies_at(own)
+        return found
+
+    def _chosen(self, drawn: Floats) -> NDArray[np.intp]:
+        """The component of each frequency, from a uniform number."""
+        edges = np.cumsum([weight for weight, _ in self.components])[:-1]
+        return np.searchsorted(edges, drawn, side="right")
 
 
 class ProfileCombination(ColumnCombination, ProfileKernel):
@@ -658,6 +691,16 @@ class SpectralScaled(ScaledKernel, SpectralKernel):
     def frequencies(self, *, rows: int, seed: int, orthogonal: bool) -> NDArray[np.float32]:
         """The frequencies of the kernel, per unit of the data. They are not orthogonal."""
         own = self.kernel.frequencies(rows=rows, seed=seed, orthogonal=False).astype(np.float64)
+        return single_precision(own / np.array(self.units))
+
+    @property
+    def coordinates(self) -> int:
+        """Those of the kernel."""
+        return self.kernel.coordinates
+
+    def frequencies_at(self, points: Floats) -> NDArray[np.float32]:
+        """The frequencies of the kernel, per unit of the data."""
+        own = self.kernel.frequencies_at(points).astype(np.float64)
         return single_precision(own / np.array(self.units))
 
 

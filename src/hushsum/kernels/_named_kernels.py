@@ -38,10 +38,13 @@ from ._parameter_checks import check_parameters, positive_integer
 from ._public_randomness import (
     ONE_TURN,
     cauchy_directions,
+    cauchy_quantiles,
+    chi_squares,
     in_turns,
     multiply_shift,
     normal_directions,
     normal_lengths,
+    normal_quantiles,
     row_words,
 )
 
@@ -103,6 +106,15 @@ class GaussianKernel(SpectralKernel, GaussianProfileKernel):
         """Normal numbers of standard deviation √power/bandwidth, in turns."""
         directions = normal_directions("gaussian/frequencies", seed, rows, self.dim, orthogonal=orthogonal)
         return in_turns(directions, math.sqrt(self.power) / self.bandwidth)
+
+    @property
+    def coordinates(self) -> int:
+        """One per column."""
+        return self.dim
+
+    def frequencies_at(self, points: Floats) -> NDArray[np.float32]:
+        """Normal quantiles."""
+        return in_turns(normal_quantiles(points), math.sqrt(self.power) / self.bandwidth)
 
     def frequency_lengths(self, *, rows: int, seed: int, size: int) -> NDArray[np.float64] | None:
         """Lengths of normal vectors of standard deviation √power/bandwidth, in turns."""
@@ -166,6 +178,15 @@ class LaplacianKernel(SpectralKernel, ProfileKernel):
         """Independent Cauchy numbers: the kernel is a product over columns. They are never orthogonal."""
         directions = cauchy_directions("laplacian/frequencies", seed, rows, self.dim)
         return in_turns(directions, self.power / self.bandwidth)
+
+    @property
+    def coordinates(self) -> int:
+        """One per column."""
+        return self.dim
+
+    def frequencies_at(self, points: Floats) -> NDArray[np.float32]:
+        """Cauchy quantiles."""
+        return in_turns(cauchy_quantiles(points), self.power / self.bandwidth)
 
     def _pairwise(self, records: Batch, queries: Batch) -> Floats:
         distance = distances(records, queries, "cityblock")
@@ -240,6 +261,20 @@ class MaternKernel(SpectralKernel, ProfileKernel):
         directions /= self._spreads(rows, seed)[:, np.newaxis]
         return in_turns(directions, 1.0 / self.bandwidth)
 
+    @property
+    def coordinates(self) -> int:
+        """One per column, after those of the chi-squared number: one per two degrees of freedom or less."""
+        return self.dim + (self._degrees + 1) // 2
+
+    def frequencies_at(self, points: Floats) -> NDArray[np.float32]:
+        """Normal quantiles over the root of a chi-squared number: the square of a normal quantile, and −2
+        times the logarithm of a uniform number for every two more degrees of freedom.
+        """
+        further = self.coordinates - self.dim
+        squares = np.square(normal_quantiles(points[:, 0])) + chi_squares(points[:, 1:further])
+        directions = normal_quantiles(points[:, further:]) / np.sqrt(squares / self._degrees)[:, np.newaxis]
+        return in_turns(directions, 1.0 / self.bandwidth)
+
     def frequency_lengths(self, *, rows: int, seed: int, size: int) -> NDArray[np.float64] | None:
         """Lengths of Student vectors, in turns."""
         lengths = normal_lengths("matern/lengths", seed, rows, size) / self._spreads(rows, seed)
@@ -247,12 +282,15 @@ class MaternKernel(SpectralKernel, ProfileKernel):
 
     def _spreads(self, rows: int, seed: int) -> Floats:
         """Roots of chi-squared numbers over their degrees of freedom, which divide normal vectors."""
-        degrees = round(2.0 * self.smoothness)
-        spreads = normal_directions("matern/spreads", seed, rows, degrees, orthogonal=False)
+        spreads = normal_directions("matern/spreads", seed, rows, self._degrees, orthogonal=False)
         squares = np.zeros(rows)
-        for column in range(degrees):
+        for column in range(self._degrees):
             squares += spreads[:, column] * spreads[:, column]
-        return np.sqrt(squares / degrees)
+        return np.sqrt(squares / self._degrees)
+
+    @property
+    def _degrees(self) -> int:
+        return round(2.0 * self.smoothness)
 
     def _pairwise(self, records: Batch, queries: Batch) -> Floats:
         distance = distances(records, queries)

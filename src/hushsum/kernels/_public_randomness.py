@@ -9,6 +9,7 @@ used (+, −, ×, ÷, √), never a library's ``log`` or ``cos``, whose last bit
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -44,8 +45,12 @@ def uniforms(words: NDArray[np.uint64]) -> Floats:
 
 
 def normals(words: NDArray[np.uint64]) -> Floats:
-    """Standard normal numbers by inversion (Wichura 1988, algorithm AS 241, accurate to about 1e-16)."""
-    p = uniforms(words)
+    """Standard normal numbers by inversion."""
+    return normal_quantiles(uniforms(words))
+
+
+def normal_quantiles(p: Floats) -> Floats:
+    """Quantiles of the normal distribution (Wichura 1988, algorithm AS 241, accurate to about 1e-16)."""
     q = p - 0.5
     central = np.abs(q) <= 0.425
     r = 0.180625 - q * q
@@ -57,16 +62,28 @@ def normals(words: NDArray[np.uint64]) -> Floats:
     return np.where(central, result, np.where(q < 0.0, -outer, outer))
 
 
-def chi_squares(words: NDArray[np.uint64]) -> Floats:
-    """Chi-squared numbers of 2·n degrees of freedom from n words each: −2 times the logarithm of the product
-    of n uniform numbers.
+def cauchy_quantiles(p: Floats) -> Floats:
+    """Quantiles of the Cauchy distribution: tan π(p − 1/2), by the series of sine and cosine up to π/4."""
+    q = p - 0.5
+    steep = np.abs(q) > 0.25
+    angle = math.pi * np.where(steep, 0.5 - np.abs(q), np.abs(q))
+    square = -angle * angle
+    sine = angle * _polynomial(square, [1.0 / math.factorial(2 * k + 1) for k in range(9)])
+    cosine = _polynomial(square, [1.0 / math.factorial(2 * k) for k in range(10)])
+    tangent = np.where(steep, cosine, sine) / np.where(steep, sine, cosine)
+    return np.where(q < 0.0, -tangent, tangent)
+
+
+def chi_squares(p: Floats) -> Floats:
+    """Chi-squared numbers of 2·n degrees of freedom from n uniform numbers each: −2 times the logarithm of
+    their product.
     """
-    total = np.zeros(len(words))
+    total = np.zeros(len(p))
     # A product of 16 stays above 2⁻⁸⁴⁸.
-    for start in range(0, words.shape[1], 16):
-        product = np.ones(len(words))
-        for column in range(start, min(start + 16, words.shape[1])):
-            product *= uniforms(words[:, column])
+    for start in range(0, p.shape[1], 16):
+        product = np.ones(len(p))
+        for column in range(start, min(start + 16, p.shape[1])):
+            product *= p[:, column]
         total -= 2.0 * _log(product)
     return total
 
@@ -202,7 +219,9 @@ def normal_lengths(purpose: str, seed: int, rows: int, dim: int) -> Floats:
     step = max(64, _NUMBERS_AT_A_TIME // dim // 64 * 64)
     for start in range(0, rows, step):
         some = min(step, rows - start)
-        squares[start : start + some] = chi_squares(row_words(purpose, seed, some, dim // 2, first=start))
+        squares[start : start + some] = chi_squares(
+            uniforms(row_words(purpose, seed, some, dim // 2, first=start))
+        )
     return np.sqrt(squares)
 
 

@@ -10,13 +10,15 @@ from typing import Unpack
 import numpy as np
 
 from hushsum.declaration import shows_keywords
-from hushsum.kernels import SPECTRAL, Kernel, SpectralKernel
+from hushsum.kernels import SPECTRAL, Kernel, ProfileKernel, SpectralKernel
 from hushsum.privacy import LAPLACE
 from hushsum.tables import (
     FeatureError,
     FourierFeatures,
     Reading,
     chance_error,
+    even_pairs_for_laplace,
+    evenness,
     pair_variance,
     pairs_for_laplace,
     predicted_error,
@@ -27,15 +29,23 @@ from ._method import BoxKeywords, Method, declared_box, register
 from ._prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
 
 FOURIER_FEATURES = "fourier_features"
-DEFAULT_FEATURES = 4000
+DEFAULT_FEATURES = 4096
 
-FEATURES = (500, 1000, 2000, 4000, 8000)
-MANY_FEATURES = (16_000, 32_000, 64_000)
+FEATURES = (512, 1024, 2048, 4096, 8192)
+MANY_FEATURES = (16_384, 32_768, 65_536)
 MOST_FEATURES = (131_072, 262_144)
 """About these numbers, in whole blocks of every group. An answer takes a quarter of a millisecond at the
 last.
 """
+EVEN_FEATURES = 524_288
+"""At most so many that are evenly spread."""
+FEW_COLUMNS, FEW_COLUMNS_FEATURES = 3, 16_384
+"""In up to so many columns with bounds, where a grid is read faster and for every bandwidth, a plan has no
+more features than this.
+"""
 GROUPS = (1, 4, 16)
+NOT_WORTH = 1.01
+"""More features are left out where they lower the predicted error by less than this factor."""
 TYPICAL_CHANCE = 0.8
 """The error of orthogonal frequencies over that of independent ones for normal records of the same density:
 the geometric mean over the tuning half of ``benchmarks/plans/plan_validation.py``, where it is 0.5 to 1.04.
@@ -56,26 +66,28 @@ def fourier_features(
     orthogonal: bool = True,
     groups: int = 1,
     structured: bool = False,
+    sobol: bool | None = None,
     **declared: Unpack[BoxKeywords],
 ) -> Tally:
-    """An empty tally of random Fourier features, to be filled by ``add`` and made public by ``release``.
+    """An empty tally of Fourier features, to be filled by ``add`` and made public by ``release``.
 
-    The way to the Gaussian kernel beyond four columns. Its error falls as 1/√features, down to the noise of
-    the claim; with δ or ρ that noise does not grow with features, so take as many as time allows. A release
-    is small: 8 bytes per feature. In one to four columns, grids are more accurate.
+    The way to the Gaussian kernel beyond four columns. Its error falls with the features, down to the noise
+    of the claim: about as features^−3/4 in eight columns, and as 1/√features in many. With δ or ρ that noise
+    does not grow with features, so take as many as time allows. A release is small: 8 bytes per feature. In
+    one to four columns, grids are more accurate.
 
     Parameters
     ----------
     kernel : SpectralKernel
         Gaussian, Laplacian, Matérn, or any other with a known spectral measure.
     features : int
-        Pairs of a cosine and a sine. They are a capacity: a pure-ε release publishes the part of them that
-        suits it.
+        Pairs of a cosine and a sine, best a power of two. They are a capacity: a pure-ε release publishes the
+        part of them that suits it.
     seed : int
         Public seed of the frequencies. Tallies that shall merge need the same one.
     orthogonal : bool
-        Orthogonal frequencies within blocks, which are never worse at a lone record, and better near it. No
-        effect on the Laplacian kernel and on single columns.
+        Where frequencies are random: orthogonal ones within blocks, which are never worse at a lone record,
+        and better near it. No effect on the Laplacian kernel and on single columns. False: independent ones.
     bounds : (low, high) for all columns, a list of them, or a dictionary by column name, optional
         Declared, never read off the data. Records are clipped to it. Needed where columns have an offset of
         many bandwidths.
@@ -88,6 +100,11 @@ def fourier_features(
         Frequencies from random signs and fast Hadamard transforms: from about 35 columns on this takes less
         time than dense ones, and a tenth of it at 768. For kernels of the Euclidean distance. Answers get a
         small bias that more features do not lower.
+    sobol : bool, optional
+        Evenly spread frequencies, at the points of a scrambled Sobol sequence, for up to 32 columns: the
+        error is that of ten to a hundred times as many random ones in four to six columns, with the same
+        noise. By default where there are enough features: any in up to four columns, 256 in eight, 4096 in
+        ten or more.
     columns, max_per_unit
         As for `race`.
 
@@ -104,7 +121,7 @@ def fourier_features(
     Rahimi and Recht, NIPS 2007; Yu et al., NIPS 2016; with integer features and exact integer noise.
     """
     box, names = declared_box(kernel, declared)
-    basis = FourierFeatures(kernel, features, seed, orthogonal, box, names, groups, structured)
+    basis = FourierFeatures(kernel, features, seed, orthogonal, box, names, groups, structured, sobol)
     return Tally(basis, max_per_unit=declared.get("max_per_unit"))
 
 
@@ -117,16 +134,22 @@ def predict(request: PredictionRequest) -> list[Option]:
     options = [
         _option(request, FourierFeatures(request.kernel, number, seed=0)) for number in _choices(request)
     ]
-    if not request.promise.pure:
+    if request.promise.pure:
+        return [option for option in options if option.size <= request.max_bytes]
+    if not _has_grid(request):
         options += [_option(request, _many(request.kernel, *each)) for each in product(MOST_FEATURES, GROUPS)]
-    return [option for option in options if option.size <= request.max_bytes]
+        most = FourierFeatures(request.kernel, EVEN_FEATURES, seed=0)
+        options += [_option(request, most)] if most.sobol else []
+    possible = [option for option in options if option.size <= request.max_bytes]
+    least = NOT_WORTH * min((option.error for option in possible), default=math.inf)
+    enough = min((option.seconds for option in possible if option.error <= least), default=math.inf)
+    return [option for option in possible if option.seconds <= enough]
 
 
 def _many(kernel: Kernel, features: int, groups: int) -> FourierFeatures:
     """At least this number of features in whole blocks, structured where that takes less time."""
-    dense = FourierFeatures(kernel, 1, seed=0)
-    fastest = dense
-    if isinstance(kernel, SpectralKernel) and kernel.rotation_invariant:
+    fastest = dense = FourierFeatures(kernel, features, seed=0)
+    if isinstance(kernel, SpectralKernel) and kernel.rotation_invariant and not dense.sobol:
         structured = FourierFeatures(kernel, 1, seed=0, structured=True)
         fastest = min(dense, structured, key=_nanoseconds)
     unit = groups * fastest.block
@@ -146,18 +169,24 @@ def predict_reading(request: PredictionRequest, reading: Reading) -> list[Option
     return [_option(request, basis)] if isinstance(basis, FourierFeatures) else []
 
 
+def _has_grid(request: PredictionRequest) -> bool:
+    few = request.bounds is not None and request.bounds.dim <= FEW_COLUMNS
+    return few and isinstance(request.kernel, ProfileKernel)
+
+
 def _choices(request: PredictionRequest) -> list[int]:
-    choices = {*FEATURES, *MANY_FEATURES}
+    most = FEW_COLUMNS_FEATURES if _has_grid(request) and not request.promise.pure else MANY_FEATURES[-1]
+    choices = {each for each in (*FEATURES, *MANY_FEATURES) if each <= most}
     if request.promise.pure:
         assert request.promise.epsilon is not None
         share = float(request.promise.epsilon) / request.moves
         # Gamma-radius noise has half the variance of Laplace noise.
         better = 1.0 if request.mechanism == LAPLACE else math.sqrt(2.0)
-        choices.add(_best_pairs(request, better * share))
+        choices.update(_best_pairs(request, better * share))
     return sorted(choices)
 
 
-def _best_pairs(request: PredictionRequest, epsilon: float) -> int:
+def _best_pairs(request: PredictionRequest, epsilon: float) -> set[int]:
     """The pairs of least expected squared error over the densities that queries may have.
 
     Too few features for a dense place cost more than too many for a sparse one: their own error grows as the
@@ -166,8 +195,18 @@ def _best_pairs(request: PredictionRequest, epsilon: float) -> int:
     """
     densities, likely = request.densities()
     dim = request.kernel.dim or 1
-    variance = float(likely @ np.array([pair_variance(float(each), dim) for each in densities]))
-    return pairs_for_laplace(request.records, epsilon, MANY_FEATURES[-1], TYPICAL_CHANCE**2 * variance)
+    single = likely * np.array([pair_variance(float(each), dim) for each in densities])
+    random = TYPICAL_CHANCE**2 * float(single.sum())
+    found = {pairs_for_laplace(request.records, epsilon, MANY_FEATURES[-1], random)}
+    even = FourierFeatures(request.kernel, MANY_FEATURES[-1], seed=0).even
+    if even:
+
+        def variance(pairs: int) -> float:
+            spread = np.array([evenness(pairs, float(each), even) for each in densities])
+            return float(single @ spread**2)
+
+        found.add(even_pairs_for_laplace(request.records, epsilon, MANY_FEATURES[-1], variance))
+    return found
 
 
 def _option(request: PredictionRequest, basis: FourierFeatures) -> Option:
@@ -179,7 +218,7 @@ def _option(request: PredictionRequest, basis: FourierFeatures) -> Option:
         settings["groups"] = groups
     if basis.structured:
         settings["structured"] = True
-    sizes = {"records": request.records, "dim": dim, "pairs": number, "groups": groups}
+    sizes = {"records": request.records, "dim": dim, "pairs": number, "groups": groups, "even": basis.even}
 
     def predicted(request: PredictionRequest) -> FeatureError:
         noise = request.calibration(basis).table
@@ -193,7 +232,9 @@ def _option(request: PredictionRequest, basis: FourierFeatures) -> Option:
     of_count = NORMAL_MEAN_ABSOLUTE * math.sqrt(number_variance) / request.records
     densities, likely = request.densities()
     noise = np.hypot(found.noise, densities * of_count)
-    chance = TYPICAL_CHANCE * np.array([chance_error(**sizes, density=float(each)) for each in densities])
+    chance = (1.0 if basis.sobol else TYPICAL_CHANCE) * np.array(
+        [chance_error(**sizes, density=float(each)) for each in densities]
+    )
     mechanism = request.calibration(basis).table.mechanism
     request = request.kept_by(mechanism)
     return Option(

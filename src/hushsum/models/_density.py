@@ -66,7 +66,7 @@ from hushsum.tables import (
     GridReading,
     GridWeights,
     LinearReading,
-    pair_variance,
+    chance_error,
 )
 from hushsum.tally import Tally
 
@@ -267,10 +267,12 @@ def functional_error(planned: Sequence[KernelTable], records: int, promise: Prom
     variance = _variances(bases, _shares(promise)[1])[0]
     center = basis.prepare_queries(np.array([(np.array(bounds.low) + np.array(bounds.high)) / 2.0]))
     squared = float(variance) * float(_reading(basis).noise_gain(center)[0]) / records**2
+    chance = 0.0
     if isinstance(basis, FourierFeatures):
         dim = kernel.dim if isinstance(kernel, ColumnKernel) else 1
-        squared += pair_variance(typical_density(kernel, bounds), dim) / basis.features
-    return math.sqrt(2.0 / math.pi * squared)
+        sizes = {"records": records, "dim": dim, "pairs": basis.features, "even": basis.even}
+        chance = chance_error(**sizes, density=typical_density(kernel, bounds))
+    return math.hypot(math.sqrt(2.0 / math.pi * squared), chance)
 
 
 def _shares(promise: Promise) -> tuple[Fraction, Promise]:

@@ -187,7 +187,7 @@ class TableSpec:
     )
     steps: DeclaredSteps | None = setting(None, STEPS)
     features: int | None = of_table(
-        None, "Number of random frequencies of fourier_features. [default: 4000]", at_least=1, at_most=10**8
+        None, "Number of frequencies of fourier_features. [default: 4096]", at_least=1, at_most=10**8
     )
     groups: int | None = of_table(
         None,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from hushsum import _native
 from hushsum._types import Floats
 from hushsum.errors import UsageError
 from hushsum.kernels import (
+    MOST_COORDINATES,
     SPECTRAL,
     Batch,
     Kernel,
@@ -26,6 +27,7 @@ from hushsum.kernels import (
     integer_seed,
     positive_integer,
     row_words,
+    sobol_points,
     structured_signs,
 )
 from hushsum.privacy import IntegerNoise, Relation, Sensitivity
@@ -69,6 +71,38 @@ def pairs_for_laplace(
     return max(1, min(capacity, math.ceil(best)))
 
 
+def even_pairs_for_laplace(
+    records: float, epsilon: float, capacity: int, variance: Callable[[int], float], unit: int = 1
+) -> int:
+    """As `pairs_for_laplace` where ``variance``, that of a pair, falls with the number of pairs: a power of
+    two of units, or the capacity.
+
+    >>> even_pairs_for_laplace(100_000, 0.1, 4096, lambda pairs: 0.037 * evenness(pairs, 0.1, 4) ** 2)
+    512
+    """
+    sizes = {min(capacity, unit << power) for power in range(capacity.bit_length() + 1)}
+    scale = 4.0 / (max(records, 1.0) * epsilon) ** 2
+    return min(sorted(sizes), key=lambda pairs: variance(pairs) / pairs + pairs * scale)
+
+
+def evenness(pairs: int, density: float, coordinates: int) -> float:
+    """The error of evenly spread frequencies over that of as many independent ones, at this mean similarity.
+
+    It falls with the number of pairs, faster in few columns and for wide kernels: a fit to the tuning half of
+    ``benchmarks/plans/plan_validation.py`` at 8 to 131,072 pairs. On the other half four fifths are between
+    0.4 and 3.4 times as large, as data differ.
+
+    >>> [round(evenness(4096, 0.3, columns), 3) for columns in (2, 4, 8, 16)]
+    [0.009, 0.049, 0.208, 0.561]
+    """
+    matter = 65.0 * pairs * math.pow(density, 1.7) / coordinates**3
+    return max(math.pow(1.0 + matter, -0.67 / (1.0 + coordinates / 10.0)), min(2.0 / pairs, 1.0))
+
+
+TYPICAL_DENSITY = 0.1
+"""Of `evenness` where the mean similarity is not known: its optimum is flat, too."""
+
+
 def pair_variance(density: float, dim: int) -> float:
     """The variance of one pair's answer over N², on average over queries from the data, for normal data.
 
@@ -87,9 +121,14 @@ def pair_variance(density: float, dim: int) -> float:
     return max((density + moved) / 2.0 - squared, 0.0)
 
 
-def chance_error(*, records: int, dim: int, pairs: int, density: float, groups: int = 1) -> float:
-    """The mean absolute error of the mean kernel value that independent random frequencies leave."""
-    variance = (pair_variance(density, dim) + (groups - 1) / (2.0 * records)) / pairs
+def chance_error(
+    *, records: int, dim: int, pairs: int, density: float, groups: int = 1, even: int = 0
+) -> float:
+    """The mean absolute error of the mean kernel value that independent random frequencies leave, or that
+    frequencies do which are evenly spread in so many coordinates.
+    """
+    spread = evenness(pairs // groups, density, even) if even else 1.0
+    variance = (pair_variance(density, dim) * spread**2 + (groups - 1) / (2.0 * records)) / pairs
     return math.sqrt(2.0 / math.pi * variance)
 
 
@@ -106,14 +145,15 @@ class FeatureError:
 
 
 def predicted_error(
-    *, records: int, dim: int, pairs: int, noise: IntegerNoise, density: float, groups: int = 1
+    *, records: int, dim: int, pairs: int, noise: IntegerNoise, density: float, groups: int = 1, even: int = 0
 ) -> FeatureError:
     """The error of a release with ``pairs`` pairs, from declared quantities alone.
 
-    ``noise`` is that of the table's cells (`hushsum.privacy.calibrate`); the error of the noisy
-    number of records is left out. ``density`` is the mean similarity of two records, which a publisher
-    declares or guesses; chance is that of independent frequencies, which orthogonal ones undercut. ``groups``
-    is the number of groups of pairs, of which a record is counted in one.
+    ``noise`` is that of the table's cells (`hushsum.privacy.calibrate`); the error of the noisy number of
+    records is left out. ``density`` is the mean similarity of two records, which a publisher declares or
+    guesses; chance is that of independent frequencies, which orthogonal ones undercut, or of those that are
+    evenly spread in ``even`` coordinates. ``groups`` is the number of groups of pairs, of which a record is
+    counted in one.
 
     >>> from hushsum.privacy import UnitChange, calibrate
     >>> from hushsum.privacy import Promise
@@ -126,7 +166,7 @@ def predicted_error(
     """
     variance = groups**2 * noise.variance / (pairs * AMPLITUDE**2) / records**2
     of_noise = math.sqrt(2.0 / math.pi * variance)
-    chance = chance_error(records=records, dim=dim, pairs=pairs, density=density, groups=groups)
+    chance = chance_error(records=records, dim=dim, pairs=pairs, density=density, groups=groups, even=even)
     return FeatureError(noise=of_noise, chance=chance, total=math.hypot(of_noise, chance))
 
 
@@ -337,6 +377,15 @@ FeatureMap = _native.FeatureMap | _native.StructuredFeatureMap
 FEWEST_BLOCKS = 8
 """With fewer independent blocks than this, rows are taken for independent."""
 
+SOBOL_BLOCKS = 16
+"""At least so many blocks, of 2ᵏ rows, from whose spread the error of evenly spread frequencies is estimated.
+"""
+
+EVEN_ALWAYS, EVEN_ROWS = 4, 4096
+"""Frequencies are evenly spread by default where there are 4 times as many for each coordinate beyond these,
+or so many in any case. Fewer are no better spread than independent ones, and orthogonal ones are.
+"""
+
 MOST_BLOCKS = 512
 """From whose spread errors are estimated, to 3 % of a standard error: more take longer than the answers."""
 
@@ -347,7 +396,7 @@ _PURPOSE = "fourier-features/groups"
 @register
 @dataclass(frozen=True)
 class FourierFeatures(Basis):
-    """m random frequencies; a record adds the cosine and the sine of its phase on each, as integers.
+    """m frequencies; a record adds the cosine and the sine of its phase on each, as integers.
 
     Row j holds Σ round(A·cos ω_j·x) and Σ round(A·sin ω_j·x), with A = 1023 and ω_j drawn from the kernel's
     spectral measure. An answer is the mean over rows of ``(cos(ω_j·q)·C_j + sin(ω_j·q)·S_j)/A``: each row
@@ -365,8 +414,9 @@ class FourierFeatures(Basis):
     seed : int
         Public. Equal seeds give equal frequencies on every machine.
     orthogonal : bool
-        Makes frequencies orthogonal within blocks of as many as there are columns, which lowers the error.
-        Without effect on a single column, and on kernels of another distance than the Euclidean.
+        Makes random frequencies orthogonal within blocks of as many as there are columns, which lowers the
+        error. Without effect on a single column, on kernels of another distance than the Euclidean, and on
+        evenly spread frequencies. False: independent ones.
     bounds : Bounds, optional
         Records are clipped to this box, which is declared and never learned from the data.
     columns : tuple of str, optional
@@ -382,6 +432,12 @@ class FourierFeatures(Basis):
         columns. Kernels of the Euclidean distance only. Directions are orthogonal and have the right
         covariance exactly, but are only nearly uniform, so k has a bias that does not fall with m: measured
         below 3·10⁻⁴ for records that differ from the query in two of 54 columns.
+    sobol : bool, optional
+        Take frequencies at the points of a scrambled Sobol sequence: evenly spread, each of the right
+        distribution, so that the error falls faster than 1/√features. Powers of two are best. Each group has
+        points of its own. By default in up to 32 coordinates, which are columns for most kernels, where there
+        are enough features: 4 in five, 256 in eight and 4096 in ten or more. Not for ``orthogonal=False``,
+        nor where ``structured``.
 
     Privacy
     -------
@@ -402,11 +458,11 @@ class FourierFeatures(Basis):
     bandwidth, and less in a narrow one. This is for up to 8 columns, one group, and frequencies that are not
     structured.
 
-    Notes
-    -----
-    Rahimi and Recht, *Random features for large-scale kernel machines*, NIPS 2007, with pairs, whose length
-    is constant; Yu et al., *Orthogonal random features*, NIPS 2016. With δ or ρ the noise of an answer does
-    not grow with m: under ρ its standard deviation is L/A·1/√(2ρ), and 1/√(2ρ) is what one record can move.
+    Notes ----- Rahimi and Recht, *Random features for large-scale kernel machines*, NIPS 2007, with pairs,
+    whose length is constant; Yu et al., *Orthogonal random features*, NIPS 2016; Avron, Sindhwani, Yang and
+    Mahoney, *Quasi-Monte Carlo feature maps for shift-invariant kernels*, JMLR 2016. With δ or ρ the noise of
+    an answer does not grow with m: under ρ its standard deviation is L/A·1/√(2ρ), and 1/√(2ρ) is what one
+    record can move.
     """
 
     name: ClassVar[str] = "fourier-features"
@@ -421,6 +477,7 @@ class FourierFeatures(Basis):
     columns: tuple[str, ...] | None = None
     groups: int = 1
     structured: bool = False
+    sobol: bool | None = None
 
     def __post_init__(self) -> None:
         features = positive_integer("features", self.features, at_most=MAX_FEATURES)
@@ -429,13 +486,18 @@ class FourierFeatures(Basis):
         if self.structured and not self._spectral.rotation_invariant:
             rule = "is for kernels of the Euclidean distance"
             raise UsageError("structured", rule, got=f"it for {self._spectral.name}")
-        orthogonal = bool(self.orthogonal) and self._spectral.rotation_invariant and dim > 1
+        sobol = self._sobol(features) if self.sobol is None else bool(self.sobol)
+        if sobol and (self.structured or not 1 <= self._spectral.coordinates <= MOST_COORDINATES):
+            rule = f"is for kernels of at most {MOST_COORDINATES} coordinates, and not with structured"
+            raise UsageError("sobol", rule, got=f"it for {self._spectral.coordinates}", remedy="leave it out")
+        orthogonal = bool(self.orthogonal) and self._spectral.rotation_invariant and dim > 1 and not sobol
         settled: dict[str, object] = {
             "features": features,
             "seed": integer_seed(self.seed),
             "orthogonal": orthogonal or bool(self.structured),
             "groups": positive_integer("groups", self.groups, at_most=MAX_GROUPS),
             "structured": bool(self.structured),
+            "sobol": sobol,
         }
         for name, value in settled.items():
             object.__setattr__(self, name, value)
@@ -447,6 +509,25 @@ class FourierFeatures(Basis):
         if self.groups > 1 and features % unit:
             rule = f"must be a multiple of {unit}, groups × the rows of a block"
             raise UsageError("features", rule, got=features, remedy=f"use {-(-features // unit) * unit}")
+
+    def _sobol(self, features: int) -> bool:
+        """Whether frequencies are evenly spread where that is not requested."""
+        coordinates = self._spectral.coordinates
+        enough = features >= min(4 ** max(coordinates - EVEN_ALWAYS, 0), EVEN_ROWS)
+        known = 1 <= coordinates <= MOST_COORDINATES
+        return bool(self.orthogonal) and not self.structured and known and enough
+
+    def parameters(self) -> dict[str, Any]:
+        """The fields as JSON values; ``sobol`` only where it is true, as in files that were written before
+        it.
+        """
+        found = super().parameters()
+        return found if self.sobol else {name: found[name] for name in found if name != "sobol"}
+
+    @classmethod
+    def from_parameters(cls, data: Mapping[str, Any]) -> FourierFeatures:
+        """The basis that a file's header describes."""
+        return super().from_parameters({"sobol": False, **data})
 
     @property
     def _spectral(self) -> SpectralKernel:
@@ -520,11 +601,23 @@ class FourierFeatures(Basis):
 
         Groups do not change the balance: the noise of an answer is that of as many rows in one group.
         """
+        if self.sobol:
+            return even_pairs_for_laplace(count, epsilon / moves, self.features, self._variance, self.groups)
         pairs = pairs_for_laplace(max(count, 1), epsilon / moves, self.features)
         if self.groups == 1:
             return pairs
         unit = self.groups * self.block
         return min(self.features, -(-pairs // unit) * unit)
+
+    def _variance(self, pairs: int) -> float:
+        """The typical variance of one of so many pairs."""
+        spread = evenness(-(-pairs // self.groups), TYPICAL_DENSITY, self.even)
+        return TYPICAL_PAIR_VARIANCE * spread**2
+
+    @property
+    def even(self) -> int:
+        """In how many coordinates the frequencies are evenly spread; 0 where they are random."""
+        return self._spectral.coordinates if self.sobol else 0
 
     def vectors(self, batch: Batch) -> Floats:
         """φ of each prepared record or query, shape (len(batch), 2·features): φ(x)·φ(q) is the kernel that
@@ -558,6 +651,13 @@ class FourierFeatures(Basis):
         return found
 
     def _drawn_frequencies(self) -> NDArray[np.float32]:
+        if self.sobol:
+            even = np.empty((self.features, self._spectral.dim), np.float32)
+            for group in range(self.groups):
+                purpose, points = f"fourier-features/sobol/{group}", self.features // self.groups
+                uniform = sobol_points(purpose, self.seed, points, self._spectral.coordinates)
+                even[group :: self.groups] = self._spectral.frequencies_at(uniform)
+            return even
         if self.structured:
             signs, scales = self._structure
             # Column r of the transpose S₁·H·S₂·H·S₃·H is what row r of the transforms makes of a record.
@@ -639,6 +739,11 @@ class FeatureReading(SampledReading):
         """The spread over blocks of orthogonal rows; over single rows where blocks are few, over the first
         512 blocks where there are more: all have the same distribution. The mean is over these rows too.
 
+        Evenly spread rows are in 16 blocks or more of 2ᵏ rows. The errors of these blocks are smaller than
+        those of independent rows, and partly cancel, so that their spread says too much rather than too
+        little: about twice the error of the frequencies where it falls as m^−3/4, and what noise adds
+        exactly.
+
         Blocks of different groups estimate sums over different records, which adds to their spread and not to
         the error of the answer: a part of 1/N at most.
         """
@@ -651,6 +756,9 @@ class FeatureReading(SampledReading):
     @property
     def _block(self) -> int:
         block = self.basis.block
+        if self.basis.sobol:
+            block = self.basis.groups
+            return block << max((self.basis.features // (SOBOL_BLOCKS * block)).bit_length() - 1, 0)
         return block if block * FEWEST_BLOCKS <= self.basis.features else 1
 
     def rows(self, table: Table, batch: Batch) -> tuple[Floats, int]:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.special import ndtri
+from scipy.stats import cauchy, qmc
 
 import hushsum as hs
-from hushsum.kernels import Kernel, multiply_shift, normals, row_words, uniforms
+from hushsum.kernels import Kernel, multiply_shift, normals, row_words, sobol_points, uniforms
+from hushsum.kernels._public_randomness import cauchy_quantiles
+from hushsum.kernels._sobol import _directions
 from hushsum.tables import HashRows
 from tests.oracles.hashing import Words, fold, scatter
 
@@ -119,6 +123,34 @@ def test_normals_agree_with_scipy_over_all_branches() -> None:
     found, expected = normals(edges), ndtri(uniforms(edges))
     assert np.abs(found).max() > 8.0, "the far tail was not reached"
     np.testing.assert_allclose(found, expected, rtol=4e-15, atol=4e-16)
+
+
+def test_cauchy_quantiles_agree_with_scipy() -> None:
+    p = np.concatenate([uniforms(row_words("cauchy", 1, 100, 20)).ravel(), [2.0**-33, 0.25, 0.5, 0.75]])
+    np.testing.assert_allclose(cauchy_quantiles(p), cauchy.ppf(p), rtol=1e-9, atol=1e-15)
+    assert cauchy_quantiles(np.array([0.5])) == 0.0
+
+
+def test_sobol_points_are_the_same_for_ever() -> None:
+    points = sobol_points("golden", 7, 1000, 32)
+    digest = hashlib.sha256(points.astype("<f8").tobytes()).hexdigest()
+    assert digest == "0d495d1e4f0fab119fbfebf54f6eb0b2dd08e432d4e45786e426f4999feee1a1"
+    np.testing.assert_array_equal(sobol_points("golden", 7, 77, 5), points[:77, :5])
+    assert not np.intersect1d(points, sobol_points("golden", 8, 1000, 32)).size
+
+
+def test_sobol_points_are_scrambled_direction_numbers_of_joe_and_kuo() -> None:
+    """Every coordinate of 2^k consecutive points has one in each of 2^k intervals, and every pair of the
+    first two coordinates one in each box of 2^-k area. Without scrambling they are scipy's.
+    """
+    expected: Any = qmc.Sobol(32, scramble=False, bits=32)
+    np.testing.assert_array_equal(_directions(32), expected._sv)
+    points = sobol_points("nets", 1, 4096, 32)[2048:]
+    for column in points.T:
+        assert len(set((column * 2048).astype(int))) == 2048
+    for power in range(12):
+        boxes = (points[:, 0] * 2**power).astype(int) * 2 ** (11 - power)
+        assert len(set(boxes + (points[:, 1] * 2 ** (11 - power)).astype(int))) == 2048
 
 
 def test_normals_are_odd() -> None:

@@ -42,18 +42,21 @@ def test_delta_is_taken_where_no_pure_epsilon_suffices() -> None:
 
 def test_no_epsilon_is_recommended_that_hides_hardly_anything() -> None:
     """Without bounds only features count the kernel, and reach this error with pure ε = 80."""
-    town: dict[str, Any] = {"records": 6_000, "kernel": hs.GaussianKernel(dim=2, bandwidth=5.0), **ALONE}
+    town: dict[str, Any] = {"records": 6_000, "kernel": hs.GaussianKernel(dim=4, bandwidth=5.0), **ALONE}
     assert hs.plan(**town, epsilon=80.0).best.error <= 0.001
     best = hs.plan(**town, error=0.001).best
     assert best.epsilon is not None
     assert best.epsilon <= 10.0
     assert best.delta == 1e-6
-    rule = r"epsilon of at most 10, at least 0.00\d+, got 0.0001; declare bounds, which allows better methods"
+    town["kernel"] = hs.GaussianKernel(dim=2, bandwidth=5.0)
+    rule = (
+        r"epsilon of at most 10, at least 9.\d+e-05, got 8e-05; declare bounds, which allows better methods"
+    )
     with pytest.raises(UsageError, match=rule) as refused:
-        hs.plan(**town, error=0.0001)
+        hs.plan(**town, error=8e-5)
     least = float(str(refused.value).split("at least ")[1].split(",")[0])
     assert hs.plan(**town, error=least).best.error <= least
-    assert hs.plan(**town, bounds=(0, 100), error=0.0001).best.epsilon is not None
+    assert hs.plan(**town, bounds=(0, 100), error=8e-5).best.epsilon is not None
     with pytest.raises(UsageError, match="got 1e-09; plan for more records"):
         hs.plan(records=6_000, kernel=hs.JaccardKernel(), error=1e-9)
 

@@ -33,8 +33,9 @@ def test_the_error_of_a_grid_is_as_predicted(promise: dict[str, Any]) -> None:
     absolute error is within 12 % of its expectation but for one run in 10⁶.
     """
     X, Q = records(20_000), np.random.default_rng(2).uniform(-0.6, 0.6, (40, 2))
-    best = hs.plan(records=20_000, kernel=GAUSSIAN, bounds=(-1, 1), density=0.06, **promise).best
-    assert best.method == "grid"
+    best = hs.plan(
+        records=20_000, kernel=GAUSSIAN, bounds=(-1, 1), density=0.06, method="grid", **promise
+    ).best
     given = {**promise, "delta": promise.get("delta") if best.delta else None}
     tally = hs.grid(GAUSSIAN, bounds=(-1, 1), **best.settings).add(X)
     given["count_share"] = best.count_share

@@ -335,10 +335,10 @@ def test_a_tally_that_exists_is_planned_as_it_is(promise: dict[str, float]) -> N
     assert fine.settings == {"spacing": 0.25, "degree": 5}
     assert fine.noise > 1.4 * grid.noise
 
-    features = own(hs.fourier_features(gaussian, features=500, bounds=box))
+    features = own(hs.fourier_features(gaussian, features=512, bounds=box))
     offered = [each for each in hs.plan(**declared, method="fourier_features") if each.requested]
     assert features in offered
-    assert features.rows == 500
+    assert features.rows == 512
 
     rows = own(hs.race(KERNEL, rows=70, width=300))
     assert rows == hs.plan(**requested, kernel=KERNEL, method="race", rows=70, width=300).best

@@ -41,7 +41,7 @@ def test_points_like_the_records_lower_the_error_manifold() -> None:
     assert error(g) < error(f) / 8
     answers = g.query(QUERIES, of="sum")
     np.testing.assert_allclose(answers.value, g.sum(QUERIES))
-    assert answers.stderr.mean() == pytest.approx(error(g) * 1.25, rel=0.5)
+    assert error(g) * 1.25 < answers.stderr.mean() < error(g) * 3.0
     assert (answers.stderr < f.query(QUERIES, of="sum").stderr / 4).all()
 
 
@@ -59,7 +59,7 @@ def test_points_elsewhere_do_no_harm() -> None:
 
 def test_without_folds_nothing_is_changed() -> None:
     # Four blocks of six orthogonal rows: too few for folds of whole blocks.
-    f = released(features=24)
+    f = released(features=24, sobol=False)
     g = f.with_public_points(PUBLIC)
     assert g.explained == 0.0
     np.testing.assert_allclose(g.sum(QUERIES), f.sum(QUERIES))

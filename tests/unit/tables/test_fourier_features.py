@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -101,7 +102,7 @@ class TestBasis:
     def test_errors_come_from_the_first_blocks_where_there_are_many(self, kernel: Kernel) -> None:
         """Seeded; the variances of 512 blocks and of all of them differ by 8 % at one standard deviation."""
         rows = 2 * MOST_BLOCKS * (kernel.dim or 1)
-        reading = basis_of(kernel, features=rows)._reading(kernel)
+        reading = basis_of(kernel, features=rows, sobol=False)._reading(kernel)
         assert isinstance(reading, FeatureReading)
         table = np.random.default_rng(4).integers(-(10**6), 10**6, reading.basis.shape)
         batch = reading.basis.prepare_queries(records_of(kernel, 7))
@@ -138,7 +139,7 @@ def test_sensitivity_is_that_of_the_proof() -> None:
 
 def test_orthogonal_frequencies_are_so_in_blocks() -> None:
     kernel = hs.GaussianKernel(6, 1.0)
-    turned, plain = basis_of(kernel, 20), basis_of(kernel, 20, orthogonal=False)
+    turned, plain = basis_of(kernel, 20, sobol=False), basis_of(kernel, 20, orthogonal=False)
     products = turned.frequencies[:6].astype(np.float64) @ turned.frequencies[:6].T.astype(np.float64)
     np.testing.assert_allclose(products - np.diag(np.diag(products)), 0.0, atol=1e-7)
     np.testing.assert_allclose(
@@ -150,8 +151,66 @@ def test_orthogonal_frequencies_are_so_in_blocks() -> None:
 
 @pytest.mark.parametrize("kernel", [hs.GaussianKernel(1, 1.0), hs.LaplacianKernel(4, 1.0)], ids=repr)
 def test_where_nothing_is_orthogonal_the_basis_says_so(kernel: Kernel) -> None:
-    assert not basis_of(kernel, orthogonal=True).orthogonal
-    assert basis_of(kernel, orthogonal=True) == basis_of(kernel, orthogonal=False)
+    assert not basis_of(kernel, orthogonal=True, sobol=False).orthogonal
+    assert basis_of(kernel, orthogonal=True, sobol=False) == basis_of(kernel, orthogonal=False)
+
+
+def test_frequencies_are_evenly_spread_where_there_are_enough() -> None:
+    assert [basis_of(hs.GaussianKernel(4, 1.0), features).sobol for features in (1, 4000)] == [True, True]
+    assert [basis_of(hs.GaussianKernel(8, 1.0), features).sobol for features in (255, 256)] == [False, True]
+    assert [basis_of(hs.MaternKernel(8, 1.0, 0.5), features).sobol for features in (256, 1024)] == [
+        False,
+        True,
+    ]
+    assert [basis_of(hs.GaussianKernel(32, 1.0), features).sobol for features in (4095, 4096)] == [
+        False,
+        True,
+    ]
+    assert not basis_of(hs.GaussianKernel(33, 1.0), 1 << 14).sobol
+    assert not basis_of(hs.GaussianKernel(4, 1.0), orthogonal=False).sobol
+    many = basis_of(hs.GaussianKernel(9, 1.0), 4096)
+    assert many.prefix(100).sobol
+    assert not many.orthogonal
+    with pytest.raises(UsageError, match="sobol is for kernels of at most 32 coordinates"):
+        basis_of(hs.GaussianKernel(33, 1.0), sobol=True)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        *KERNELS,
+        hs.kernels.scaled_by(hs.GaussianKernel(2, 1.0), [1.0, 0.5]),
+        0.4 * hs.GaussianKernel(2, 1.0) + 0.6 * hs.LaplacianKernel(2, 1.0),
+        hs.kernels.on_columns(hs.LaplacianKernel(1, 1.0), 1, of=2)
+        * hs.kernels.on_columns(hs.MaternKernel(2, 1.0, 0.5), [0, 1], of=2),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("groups", [1, 4])
+def test_even_frequencies_err_less_and_say_no_less(kernel: Kernel, groups: int) -> None:
+    """Seeded. Random frequencies have the typical variance, more or less."""
+    basis = basis_of(kernel, features=4096, groups=groups)
+    assert basis.sobol
+    records, queries = records_of(kernel, 2000), basis.prepare_queries(records_of(kernel, 50))
+    table = np.zeros(basis.shape, np.int64)
+    basis.accumulate(table, basis.prepare(records), step=1, threads=2)
+    exact = kernel.exact_sum(records, queries.arrays[0])
+    found = basis._reading(kernel).spread(table, queries, threads=1)
+    assert found.blocks == 16
+    error = np.sqrt(np.square(found.mean - exact).mean()) / len(records)
+    assert error < 0.5 * math.sqrt(0.037 / 4096)
+    # Blocks are said to be independent, though their errors partly cancel.
+    assert error < np.sqrt(found.variance.mean()) / len(records)
+
+
+def test_a_file_without_the_field_has_random_frequencies() -> None:
+    basis = basis_of(KERNELS[0], sobol=False)
+    data = basis_as_json(basis)
+    assert "sobol" not in data["parameters"]
+    assert basis_from_json(data) == basis
+    data["parameters"]["sobol"] = False
+    with pytest.raises(ValueError, match="one description"):
+        basis_from_json(data)
 
 
 @pytest.mark.filterwarnings("ignore:most records:hushsum.errors.SuspiciousParameter")
@@ -227,7 +286,9 @@ def test_misuse_is_refused_in_one_sentence(make: Make, sentence: str) -> None:
         make()
 
 
-@pytest.mark.parametrize("change", [{"length": 512}, {"orthogonal": 1}, {"features": 0}])
+@pytest.mark.parametrize(
+    "change", [{"length": 512}, {"orthogonal": 1}, {"orthogonal": True}, {"sobol": None}, {"features": 0}]
+)
 def test_a_file_with_another_basis_is_refused(change: dict[str, Any]) -> None:
     data = basis_as_json(basis_of(KERNELS[0]))
     data["parameters"].update(change)
