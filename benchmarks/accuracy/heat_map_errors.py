@@ -50,7 +50,8 @@ def streets(seed: int, number: int) -> Floats:
     chosen = rng.choice(25, number, p=lengths / lengths.sum())
     along = rng.random(number)[:, None]
     points = ends[chosen, 0] * (1 - along) + ends[chosen, 1] * along
-    return np.clip(points + rng.normal(0, 0.004, (number, 2)), 0.0, 1.0)
+    clipped: Floats = np.clip(points + rng.normal(0, 0.004, (number, 2)), 0.0, 1.0)
+    return clipped
 
 
 def _columns(file: str, *ranges: tuple[str, float]) -> Floats:

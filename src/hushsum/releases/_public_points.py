@@ -109,6 +109,9 @@ class ReadWithPoints(ForwardedFacts):
             return facts
         return replace(facts, claim=replace(facts.claim, assumptions=(*known, PUBLIC_SAMPLE)))
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.function!r}, points={len(self.points)}, {self.claim!r})"
+
     def details(self) -> tuple[Detail, ...]:
         """The release, and the number of public points it is read with."""
         number = len(self.points)
