@@ -24,6 +24,7 @@ CASES: dict[str, tuple[int, str]] = {
     "rho": (3, "--bandwidth 0.3 --bounds 0:1 --rho 0.1"),
     "inner products": (8, "--kernel dot-product --radius 2 --epsilon 1"),
     "hash rows": (3, "--kernel euclidean --bandwidth 0.4 --epsilon 1 --rows 200 --width 300"),
+    "a comparison": (2, "--bounds 0:1 --epsilon 1 --purpose compare"),
     "a density": (8, "--bandwidth 0.2 --bounds 0:1 --epsilon 1 --density 0.02"),
 }
 

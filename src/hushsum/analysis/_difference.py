@@ -69,7 +69,7 @@ class RecordModel:
         return np.asarray(squares - np.square(self.weights @ answers) if centred else squares)
 
 
-def fit_records(answers: Floats, values: Floats, noise: Floats) -> RecordModel:
+def fit_records(answers: Floats, values: Floats, noise: Floats, *, total: float = 1.0) -> RecordModel:
     """Weights of points with which their mean kernel values are the released ones, within the noise.
 
     Parameters
@@ -80,6 +80,8 @@ def fit_records(answers: Floats, values: Floats, noise: Floats) -> RecordModel:
         Released mean kernel values.
     noise : array of shape (queries, queries) or (queries,)
         The covariance of their noise, or the variances alone.
+    total : float, default 1
+        What the weights add up to as far as the values do not tell it, at most 1.
 
     Notes
     -----
@@ -93,9 +95,9 @@ def fit_records(answers: Floats, values: Floats, noise: Floats) -> RecordModel:
     precise = np.linalg.solve(covariance + least * np.eye(len(values)), np.column_stack([answers.T, values]))
     prior = (number / _PRIOR) ** 2
     hessian = answers @ precise[:, :-1] + prior * np.eye(number)
-    slope = answers @ precise[:, -1] + prior / number
+    slope = answers @ precise[:, -1] + prior * total / number
     length = 1.0 / float(np.linalg.eigvalsh(hessian)[-1])
-    weights = np.full(number, 1.0 / number)
+    weights = np.full(number, total / number)
     ahead, momentum = weights, 1.0
     for _ in range(_ITERATIONS):
         moved = _onto_simplex(ahead - length * (hessian @ ahead - slope))

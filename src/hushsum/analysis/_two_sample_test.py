@@ -7,14 +7,16 @@ with known noise and sampling covariances, and `separate_test` compares values p
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import Final
 
 import numpy as np
 
 from hushsum._types import Floats
 from hushsum.kernels import ColumnKernel, Kernel
+from hushsum.privacy import GAMMA, LAPLACE
 from hushsum.releases import NoisyTable, Points
 
 from ._difference import RecordModel, Tables, fit_records
@@ -35,6 +37,12 @@ _FAR: Final = 4.0
 _FEWEST_SHARE: Final = 1e-6
 # How far, in natural logarithms, the ratio may lie from that of the noisy numbers, and from 1.
 _FURTHEST: Final = 2.5
+
+# Cells from which on a vector of exponentially distributed length is taken as normal.
+_NEARLY_NORMAL: Final = 60
+# The weight of the score part: where noise hides most directions, moves are what can be found.
+_SCORE: Final = 2.0
+_ONE_SCALE: Final = np.ones(4)
 
 # The variance of an exact count, so that covariances can be inverted.
 _EXACT: Final = 1e-6
@@ -150,17 +158,27 @@ def filtered_test(
     squares of normal numbers.
     """
     whole = sampling + noise if whole is None else whole
+    total = _form(sampling, noise, moves, whole)
+    statistic = float(coordinates @ total @ coordinates)
+    return TwoSampleTest(_tail(total, whole, statistic), statistic, "principal coordinates")
+
+
+def _form(sampling: Floats, noise: Floats, moves: Floats | None, whole: Floats) -> Floats:
+    """The matrix F of the statistic cᵀFc."""
     forms = [_filter(sampling, noise)]
     if moves is not None and float(np.square(moves).sum()) > 0.0:
         forms.append(_score(moves, whole + _UNKNOWN * float(np.trace(sampling)) * np.eye(len(whole))))
     total: Floats = np.zeros_like(whole)
-    for form in forms:
+    for weight, form in zip((1.0, _SCORE), forms, strict=False):
         spread = form @ whole
-        total += form / np.sqrt(2.0 * max(float(np.trace(spread @ spread)), 1e-300))
-    root = _root(whole)
-    statistic = float(coordinates @ total @ coordinates)
-    weights = np.asarray(np.linalg.eigvalsh(root @ total @ root), np.float64)
-    return TwoSampleTest(weighted_square_tail(weights, statistic), statistic, "principal coordinates")
+        total += weight * form / np.sqrt(2.0 * max(float(np.trace(spread @ spread)), 1e-300))
+    return total
+
+
+def _tail(form: Floats, covariance: Floats, statistic: float) -> float:
+    """The probability that cᵀFc reaches the statistic, for normal c with this covariance."""
+    root = _root(covariance)
+    return weighted_square_tail(np.asarray(np.linalg.eigvalsh(root @ form @ root), np.float64), statistic)
 
 
 def table_test(
@@ -185,8 +203,11 @@ def table_test(
 
     # Weighted points for the records of both together; the counts are answered by every record alike.
     total, noise = sums[0] + sums[1], noises[0] + noises[1]
-    most = max(float(total[-1]), 0.0) + _FAR * math.sqrt(noise[-1, -1])
-    fitted = fit_records(np.column_stack([answers, np.ones(len(answers))]), total / most, noise / most**2)
+    counted = tables[0].count + tables[1].count
+    most = counted + _FAR * math.hypot(tables[0].count_stderr, tables[1].count_stderr)
+    fitted = fit_records(
+        np.column_stack([answers, np.ones(len(answers))]), total / most, noise / most**2, total=counted / most
+    )
     share = max(float(fitted.weights.sum()), _FEWEST_SHARE)
     number, model = most * share, RecordModel(fitted.weights / share)
 
@@ -197,9 +218,10 @@ def table_test(
         _with_count(coordinates.covariance(each[:-1, :-1]), float(each[-1, -1])) for each in noises
     )
 
-    def covariance(ratio: float) -> Floats:
+    def covariance(ratio: float, scales: Floats = _ONE_SCALE) -> Floats:
         # N_f + t²·N_g = t·N where N_f + N_g = N.
-        return noise_f + ratio**2 * noise_g + ratio * _with_count(sampling, 0.0)
+        noise = _scaled(noise_f, *scales[:2]) + ratio**2 * _scaled(noise_g, *scales[2:])
+        return noise + ratio * _with_count(sampling, 0.0)
 
     def misfit(log_ratio: float) -> float:
         ratio = math.exp(log_ratio)
@@ -210,15 +232,54 @@ def table_test(
     bounds = (min(near, 0.0) - _FURTHEST, max(near, 0.0) + _FURTHEST)
     ratio = math.exp(minimize_scalar(misfit, bounds=bounds, method="bounded").x)
     whole = covariance(ratio)
-    z = f - ratio * g
     weights = np.linalg.solve(whole, mean)
-    z = z - mean * (weights @ z) / (weights @ mean)
-    whole = whole - np.outer(mean, mean) / (weights @ mean)
+    project = (np.eye(len(mean)) - np.outer(mean, weights) / (weights @ mean))[:-1]
+    z = project @ (f - ratio * g)
     moves = coordinates.moves(
         lambda at: np.asarray((tables[0].sum(at) + tables[1].sum(at)) / number), one.kernel, points
     )
     noise = (noise_f + ratio**2 * noise_g)[:-1, :-1]
-    return filtered_test(z[:-1], ratio * sampling, noise, moves, whole=whole[:-1, :-1])
+    form = _form(ratio * sampling, noise, moves, project @ whole @ project.T)
+    statistic = float(z @ form @ z)
+    p_value = sum(
+        probability * _tail(form, project @ covariance(ratio, scales) @ project.T, statistic)
+        for scales, probability in _noise_scales(tables)
+    )
+    return TwoSampleTest(float(min(p_value, 1.0)), statistic, "principal coordinates")
+
+
+def _scaled(noise: Floats, table: float, count: float) -> Floats:
+    """The covariance of coordinates and count, with either multiplied."""
+    factors = np.append(np.full(len(noise) - 1, math.sqrt(table)), math.sqrt(count))
+    return noise * np.outer(factors, factors)
+
+
+def _noise_scales(tables: Tables) -> Iterator[tuple[Floats, float]]:
+    """Factors of the variances of table and count of both, and their probabilities: given them, the noise is
+    normal.
+
+    A vector of k cells with a density in proportion to exp(−ε‖z‖) is √τ times a normal one, τ Gamma
+    distributed with the shape (k + 1)/2; a Laplace number is the same with k = 1. The sums of many
+    independent Laplace cells are taken as normal.
+    """
+    shapes = []
+    for each in tables:
+        cells = math.prod(each.basis.shape) if each.noise.mechanism == GAMMA else math.inf
+        shapes += [cells, 1.0 if each.count_noise.mechanism == LAPLACE else math.inf]
+    rules = [_scales_of(cells, nodes) for cells, nodes in zip(shapes, (4, 3, 4, 3), strict=True)]
+    for chosen in product(*rules):
+        yield np.array([scale for scale, _ in chosen]), math.prod(part for _, part in chosen)
+
+
+def _scales_of(cells: float, nodes: int) -> list[tuple[float, float]]:
+    """Gauss quadrature of τ/E τ."""
+    from scipy.special import roots_genlaguerre
+
+    if cells > _NEARLY_NORMAL:
+        return [(1.0, 1.0)]
+    shape = (cells + 1.0) / 2.0
+    at, weights = roots_genlaguerre(nodes, shape - 1.0)
+    return list(zip((at / shape).tolist(), (weights / weights.sum()).tolist(), strict=True))
 
 
 def _with_count(covariance: Floats, variance: float) -> Floats:

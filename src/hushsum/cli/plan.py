@@ -65,7 +65,8 @@ def plan(
     if json:
         write_json(planned.as_json())
         return
-    busier = public is None and request.error is None and planned.density < BUSY
+    answering = public is None and request.error is None and planned.best.move is None
+    busier = answering and planned.density < BUSY
     _write(planned, replace(request, density=BUSY).plan() if busier else None)
     if request.trust_model.name != CENTRAL:
         write("How such a release is made: docs/explanation/trust.md")
@@ -81,6 +82,7 @@ def plan(
     for_release: dict[str, object] = {
         # A release plans for a typical density, so one that is planned for another names its method.
         "method": best.method if request.method != AUTO or request.density is not None else None,
+        "purpose": None if best.move is None else request.purpose,
         "relation": None if request.relation == str(Relation.ADD_REMOVE) else request.relation,
         "steps": request.steps,
         "rows": best.rows if request.rows is not None and _has_rows(best) else None,
@@ -97,6 +99,9 @@ def plan(
     if counted:
         several = min(counted, key=lambda each: each.error)
         # What is the default is left out.
+        if several.move is not None:
+            # What a release takes from the bounds.
+            given |= asdict(kernel.for_comparison(several.request.kernel.dim))
         chosen = {"method": several.method, **given, **several.sizes}
         shown = {name: value for name, value in chosen.items() if value != _DEFAULTS.get(name)}
         write(f"Several sites count it with:\n  hushsum tally FILE {_options(shown)} -o NAME.tally")

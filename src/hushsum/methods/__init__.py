@@ -1,5 +1,6 @@
 """Methods that turn records into a released function, their registry, and private choice of parameters."""
 
+from ._comparison import comparison_option, option_of_reading
 from ._feature_functions import (
     GAP_REACHED,
     GAP_SHARE,
@@ -108,14 +109,14 @@ __all__ = [
     "Method", "NoisyMoments", "OneCallKeywords", "OneCallRelease", "Option", "PredictionRequest",
     "PrivateBounds", "Ranks", "SketchedMoments", "all_methods", "all_pairs", "allowed_gap",
     "bounded_row_variance", "boxed_tally", "check_published", "choose", "choose_kernel", "chosen_tree",
-    "count_graph", "count_rows", "count_votes", "default_kernel", "default_method", "dependence_of_counts",
-    "estimated_row_variance", "exact_counts", "fit_adaops", "fit_as_published", "fit_classifier",
-    "fit_logistic", "fit_machines", "fit_ops", "fit_regression", "fit_squares", "fourier_features",
-    "gap_missed", "grid", "landmarks", "marginals", "method_named", "method_names", "moments", "monomials",
-    "only_chosen", "part_of_budget", "perturbation", "perturbed_machines",
-    "perturbed_posterior", "planned_methods", "positions_of", "predicted_error", "private_bounds",
-    "private_quantiles", "race", "rank_sensitivity", "register", "regression_loss", "regression_records",
-    "release_counted", "row_variances", "row_width", "rows_for_moments", "smoother", "solve_adaptive",
-    "solve_hinge", "solve_plain", "surrogate_tally", "svm_sensitivity", "tally_methods", "tree_marginals",
-    "typical_density",
+    "comparison_option", "count_graph", "count_rows", "count_votes", "default_kernel", "default_method",
+    "dependence_of_counts", "estimated_row_variance", "exact_counts", "fit_adaops", "fit_as_published",
+    "fit_classifier", "fit_logistic", "fit_machines", "fit_ops", "fit_regression", "fit_squares",
+    "fourier_features", "gap_missed", "grid", "landmarks", "marginals", "method_named", "method_names",
+    "moments", "monomials", "only_chosen", "option_of_reading", "part_of_budget", "perturbation",
+    "perturbed_machines", "perturbed_posterior", "planned_methods", "positions_of", "predicted_error",
+    "private_bounds", "private_quantiles", "race", "rank_sensitivity", "register", "regression_loss",
+    "regression_records", "release_counted", "row_variances", "row_width", "rows_for_moments", "smoother",
+    "solve_adaptive", "solve_hinge", "solve_plain", "surrogate_tally", "svm_sensitivity", "tally_methods",
+    "tree_marginals", "typical_density",
 ]  # fmt: skip

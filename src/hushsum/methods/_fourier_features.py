@@ -43,6 +43,7 @@ FEW_COLUMNS, FEW_COLUMNS_FEATURES = 3, 16_384
 """In up to so many columns with bounds, where a grid is read faster and for every bandwidth, a plan has no
 more features than this.
 """
+FEATURES_TO_COMPARE = (1, 2, 3, 4, 5, 6, 8, 12, 20, 32, 64, 128, 256, 512)
 GROUPS = (1, 4, 16)
 NOT_WORTH = 1.01
 """More features are left out where they lower the predicted error by less than this factor."""
@@ -260,5 +261,6 @@ register(
         needs_bounds=False,
         predict=predict,
         predict_reading=predict_reading,
+        comparison_sizes=("features", FEATURES_TO_COMPARE),
     )
 )

@@ -25,6 +25,7 @@ RACE = "race"
 DEFAULT_ROWS = 1000
 DEFAULT_WIDTH = 1000
 UNDECLARED_ROWS = 2000
+ROWS_TO_COMPARE = (2, 5, 12, 40, 100)
 """Rows to count where no number of records is declared. Under pure ε the noisy count decides how many are
 published.
 """
@@ -211,6 +212,7 @@ register(
         predict=predict,
         predict_reading=predict_reading,
         undeclared_sizes={"rows": UNDECLARED_ROWS, "width": DEFAULT_WIDTH},
+        comparison_sizes=("rows", ROWS_TO_COMPARE),
     )
 )
 

@@ -121,6 +121,9 @@ class Method:
         Whether one table answers every kernel that has the role, so that several share one release.
     undeclared_sizes : mapping
         Sizes of the tally where no number of records is declared; empty for those of the best option.
+    comparison_sizes : (str, tuple of int), optional
+        The setting that decides the size of the table, and its values for releases that are made to be
+        compared.
     """
 
     name: str
@@ -140,6 +143,7 @@ class Method:
     sized: bool = False
     shared: bool = False
     undeclared_sizes: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    comparison_sizes: tuple[str, tuple[int, ...]] | None = None
 
     @property
     def settings(self) -> tuple[str, ...]:

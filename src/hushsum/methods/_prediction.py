@@ -261,7 +261,8 @@ class Option:
     (`PredictionRequest.mean_reciprocal`). ``request`` is what it answers, with the part of the budget for the
     number of records that suits it. ``settings`` are the arguments that make the method's tally, and whether
     its cells are to be rounded; ``shape`` is that of its table. ``size`` is the file's bytes, and ``seconds``
-    a rough time to count on one core.
+    a rough time to count on one core. ``move`` is known for the purpose of a comparison: how far records must
+    move, as a part of the declared ranges, for the test of two such releases to find it with probability 1/2.
     """
 
     method: str
@@ -274,6 +275,7 @@ class Option:
     error: float
     size: int
     seconds: float
+    move: float | None = None
 
     @property
     def epsilon(self) -> float | None:
@@ -317,6 +319,8 @@ class Option:
         about = {each.name: getattr(self, each.name) for each in fields(self)}
         derived = ("epsilon", "delta", "rho", "rows", "width", "requested", "count_share")
         del about["request"], about["shape"]
+        if self.move is None:
+            del about["move"]
         return {**about, **{name: getattr(self, name) for name in derived}}
 
     @property

@@ -41,7 +41,7 @@ from hushsum.releases import PUBLIC_SAMPLE, Prepared, ReleasedFunction, combine
 from hushsum.tally import Tally
 
 from ._plan import MAX_BYTES, MAX_SECONDS, bounds_of_sample, kernel_of_sample, plan
-from ._requests import KernelSpec, MethodSpec, built, step_of_columns, takes_sets
+from ._requests import COMPARISON, QUERIES, KernelSpec, MethodSpec, built, step_of_columns, takes_sets
 
 UNDECLARED = 100_000
 """The number of records that sizes are chosen for where none is declared: its choice is near the best from a
@@ -202,6 +202,8 @@ class ReleaseRecords:
         asked = self if self.public is None else self._with_public(source, shape)
         if shape is not None:
             dim, names = shape
+            if self.method.purpose == COMPARISON and not isinstance(asked.kernel, Kernel):
+                asked = replace(asked, kernel=asked.kernel.for_comparison(dim))
             kernel = built(asked.kernel, dim, names, asked.bounds)
             option = asked.best(kernel, names)
             warn_of_bandwidth(kernel, asked.bounds, names)
@@ -259,6 +261,8 @@ class ReleaseRecords:
             rho=_number(request.rho),
             bounds=self.bounds,
             method=_with_settings(method.method, self._given_sizes()),
+            purpose=method.purpose,
+            seed=method.seed,
             rows=request.rows if isinstance(request.rows, int) else None,
             width=method.width,
             relation=request.relation,
@@ -277,7 +281,8 @@ class ReleaseRecords:
         """The tally of an option, with the sizes that are given; where no number of records is declared, with
         those that suit any.
         """
-        undeclared = method_named(option.method).undeclared_sizes if self.method.records is None else {}
+        usual = self.method.records is None and option.move is None
+        undeclared = method_named(option.method).undeclared_sizes if usual else {}
         return planned_tally(
             option,
             kernel,
@@ -294,6 +299,9 @@ class ReleaseRecords:
         # The rows of least bound are too many for most data: of a method that has them, fewer are published.
         given = request.rows != AUTO or self.method.records is None
         rows = request.rows if given or method_named(option.method).undeclared_sizes else option.rows
+        if option.move is not None:
+            # The noisy count decides nothing: another owner must publish the same rows.
+            rows = option.rows
         return replace(
             request,
             # Pure ε where the best option keeps it.
@@ -376,7 +384,7 @@ def planned_tally(
     assert method.tally is not None
     settings = {**option.sizes, **sizes}
     if "seed" in method.settings:
-        settings["seed"] = seed
+        settings.setdefault("seed", seed)
     return method.tally(kernel, bounds=bounds, columns=columns, max_per_unit=max_per_unit, **settings)
 
 
@@ -426,6 +434,7 @@ class MethodKeywords(TypedDict, total=False):
     """The fields of a `MethodSpec`, for calls."""
 
     method: str
+    purpose: str
     records: int | None
     width: int | None
     steps: DeclaredSteps | None
@@ -483,6 +492,11 @@ insecure_noise_seed
     method : str
         ``"auto"`` takes the best of :func:`hushsum.plan`, and one of the methods that it plans takes the best
         sizes of that. The other names of ``hushsum.methods.method_names()`` run with their defaults.
+    purpose : {"query", "compare"}, optional
+        ``"compare"``: two owners who declare the same (bounds, ``records``, ε and what else is given) release
+        tables that :func:`hushsum.compare` tests with the greatest power: few features, chosen by public
+        quantities alone so that they are the same, and a noisy count of a larger share. ``bounds`` are
+        needed, and a bandwidth is taken from them where none is given. Answers at points have larger errors.
     records : int, optional
         About how many there are, declared: sizes are then chosen for that number. The true number is private.
     rows : int or "auto"
@@ -557,6 +571,8 @@ insecure_noise_seed
         if request.rho is not None or request.epsilon is None:
             rule = f"must be given, with or without delta, for {known.name}"
             raise ClaimError("epsilon", rule, got="rho or nothing", remedy="give epsilon")
+        if spec.purpose != QUERIES:
+            raise UsageError("purpose", f"must be {QUERIES!r} for {known.name}", got=f"{spec.purpose!r}")
         # What only releases of a planned tally have is refused, rather than ignored.
         for name, usual in {"mechanism": None, "rows": AUTO, "count_share": None, "rounded": None}.items():
             if getattr(request, name) != usual:

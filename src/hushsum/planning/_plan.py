@@ -44,7 +44,9 @@ from hushsum.methods import (
     Method,
     Option,
     PredictionRequest,
+    comparison_option,
     method_named,
+    option_of_reading,
     planned_methods,
     row_variances,
     row_width,
@@ -80,7 +82,18 @@ from hushsum.records import (
 from hushsum.releases import FEWEST_POINTS
 from hushsum.tables import HashRows, Reading
 
-from ._requests import BOUNDS, METHOD, STEPS, WIDTH, KernelSpec, of_table, step_of_columns
+from ._requests import (
+    BOUNDS,
+    COMPARISON,
+    METHOD,
+    PURPOSE,
+    QUERIES,
+    STEPS,
+    WIDTH,
+    KernelSpec,
+    of_table,
+    step_of_columns,
+)
 
 
 def bytes_in_words(size: int, *, digits: int = 3) -> str:
@@ -202,6 +215,11 @@ class Plan:
 
     def in_words(self) -> str:
         """The error of the best option, in one sentence."""
+        if self.best.move is not None:
+            return (
+                f"A test of two such releases (*) finds with probability 1/2 that all records moved by "
+                f"{self.best.move:.2g} of the declared ranges, for {self.records:,} records each."
+            )
         error = error_in_words(self.kernel, self.best.error, self.records)
         return f"The best option (*) has an error of {error}, for {self.records:,} records."
 
@@ -567,6 +585,7 @@ class PlanRequest:
     rho: float | None = setting(None, RHO)
     bounds: DeclaredBounds | None = setting(None, BOUNDS)
     method: str = setting(AUTO, METHOD)
+    purpose: str = setting(QUERIES, PURPOSE)
     rows: tuple[int, ...] | Sequence[int] | int | None = of_table(
         None, "Rows of a race table, or several to compare.", at_least=1, at_most=10**8, metavar="R[,R...]"
     )
@@ -615,7 +634,9 @@ class PlanRequest:
         """The predicted error of each method of release."""
         kernel, bounds, epsilon, delta = self.declared_kernel, self.bounds, self.epsilon, self.delta
         model = self.trust_model
-        tallies_only, count_share = self.tallies_only, self.count_share
+        one_of("purpose", self.purpose, (QUERIES, COMPARISON))
+        comparing = self.purpose == COMPARISON and not model.reported
+        tallies_only, count_share = self.tallies_only or comparing, self.count_share
         number = positive_integer("records", self.records, at_most=1 << 50)
         if self.reading is not None or model.name != CENTRAL:
             # A tally that exists, or is made at several sites, is released with the usual share.
@@ -623,6 +644,8 @@ class PlanRequest:
         if isinstance(kernel, KernelSpec):
             method = "race" if model.reported else self.method
             kernel = kernel.for_records(method=method, rows=self.rows, width=self.width)
+            if self.purpose == COMPARISON and self.public is None:
+                kernel = kernel.for_comparison(self.dim)
         if self.reading is not None:
             chosen, box, on_steps = self.reading.kernel, self.reading.basis.bounds, None
         else:
@@ -679,6 +702,8 @@ class PlanRequest:
             )
             if model.reported:
                 group = model.report_options(request)
+            elif comparing:
+                group = [model.applied(each) for each in self._compared(methods, request)]
             else:
                 each = [request]
                 if promise.delta and request.mechanism is None and self.reading is None:
@@ -713,6 +738,16 @@ class PlanRequest:
             )
         return Plan(tuple(options), number, place, BOUND if measured is None else measured.source, chosen)
 
+    def _compared(self, methods: Sequence[Method], request: PredictionRequest) -> list[Option]:
+        """The option for a comparison: one, since the owners of both releases must take the same."""
+        if self.reading is None:
+            found = [comparison_option(methods, request, self.seed)]
+        else:
+            found = [
+                option_of_reading(each, request, self.reading) for each in methods if each.predict_reading
+            ]
+        return [each for each in found if each is not None]
+
 
 @taking_fields_of(PlanRequest)
 def plan(request: PlanRequest) -> Plan:
@@ -734,6 +769,9 @@ def plan(request: PlanRequest) -> Plan:
         Declared; grids need them.
     method : str
         ``"auto"`` compares all of ``hushsum.methods.planned_methods()`` that can release the kernel.
+    purpose : {"query", "compare"}, optional
+        As for :func:`hushsum.release`. For a comparison there is one option for each promise, the ``move`` of
+        which says how far records must move for a test to find it.
     rows, width : int or list of int
         Table sizes of hash rows to compare.
     density : float, optional

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from functools import partial
@@ -82,6 +83,15 @@ class KernelSpec:
         """The same with the kernel named, which depends on the method and on what records are by default."""
         return replace(self, kernel=self.kernel or default_kernel(method, sets=sets, **sizes))
 
+    def for_comparison(self, dim: int | None) -> KernelSpec:
+        """The same with a bandwidth where none is given, as for normal records whose standard deviation is an
+        eighth of the declared range of each column.
+        """
+        parameters = () if is_expression(self.name) else parameter_names(self.name)
+        if self.bandwidth is not None or dim is None or "bandwidth" not in parameters:
+            return self
+        return replace(self, bandwidth=float(f"{math.sqrt(dim / 2.0) / 8.0:.2g}"), scale="bounds")
+
     @property
     def takes_sets(self) -> bool:
         """Whether its records are sets, and not columns of numbers."""
@@ -124,6 +134,13 @@ METHOD: Final = Parameter(
     choices=lambda: (AUTO, *planned_methods()),
     metavar="NAME",
 )
+QUERIES: Final = "query"
+COMPARISON: Final = "compare"
+PURPOSE: Final = Parameter(
+    help="query: the least error of answers; compare: a table for a two-sample test, the same for all owners "
+    "who declare the same.",
+    choices=(QUERIES, COMPARISON),
+)
 SEED: Final = Parameter(
     group=TABLE, help="Public seed of the random functions.", at_least=0, at_most=(1 << 63) - 1
 )
@@ -149,6 +166,7 @@ class MethodSpec:
     """
 
     method: str = setting(AUTO, METHOD)
+    purpose: str = setting(QUERIES, PURPOSE)
     records: int | None = setting(
         None, "Declared number of records, for the plan; the true one is private.", at_least=1, at_most=10**12
     )
