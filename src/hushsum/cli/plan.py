@@ -94,14 +94,13 @@ def plan(
     }
     write(f"Release it with:\n  hushsum release FILE {_options(given | for_release)} -o NAME.hush")
     counted = [
-        each for each in planned.options if each.requested and method_named(each.method).tally is not None
+        each
+        for each in planned.options
+        if each.requested and each.move is None and method_named(each.method).tally is not None
     ]
     if counted:
         several = min(counted, key=lambda each: each.error)
         # What is the default is left out.
-        if several.move is not None:
-            # What a release takes from the bounds.
-            given |= asdict(kernel.for_comparison(several.request.kernel.dim))
         chosen = {"method": several.method, **given, **several.sizes}
         shown = {name: value for name, value in chosen.items() if value != _DEFAULTS.get(name)}
         write(f"Several sites count it with:\n  hushsum tally FILE {_options(shown)} -o NAME.tally")

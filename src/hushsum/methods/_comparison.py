@@ -40,7 +40,7 @@ _COUNT_SHARES: Final = (Fraction(1, 20), Fraction(1, 10), Fraction(1, 5))
 _AS_GOOD: Final = 1.05
 
 # Up to these sizes, this many seeds are compared: what a few functions show depends on which they are.
-_SEEDS: Final = ((1, 96), (8, 24), (32, 4))
+_SEEDS: Final = ((1, 96), (6, 40), (8, 16), (32, 4))
 
 
 def comparison_option(methods: Sequence[Method], request: PredictionRequest, seed: int) -> Option | None:
@@ -48,7 +48,7 @@ def comparison_option(methods: Sequence[Method], request: PredictionRequest, see
     method suits.
 
     Public quantities alone decide, so that two owners who declare the same count the same table. It is one of
-    the first method with sizes for comparisons. ``seed`` is that of its random functions; 0 compares some.
+    the first method with settings for comparisons. ``seed`` is that of its random functions; 0 compares some.
     """
     if request.bounds is None or request.kernel.dim is None:
         rule = "must be declared for a release that is to be compared, of columns of numbers"
@@ -87,17 +87,19 @@ def _candidates(
     methods: Sequence[Method], request: PredictionRequest, seed: int
 ) -> Iterator[tuple[dict[str, Any], Reading, Method]]:
     """The settings of tables, and how they are read."""
-    sized = [(each, each.comparison_sizes) for each in methods if each.comparison_sizes is not None]
-    for method, (name, sizes) in sized[:1]:
-        if request.rows is not None and name == "rows":
-            sizes = (request.rows,) if isinstance(request.rows, int) else tuple(request.rows)
-        width = {} if request.width is None or name != "rows" else {"width": request.width}
-        for size in sizes:
-            few = (request.kernel.dim or 1) <= _MOST_MOVED
+    sized = [each for each in methods if each.comparison_settings]
+    sizes = {"rows": request.rows, "width": request.width}
+    few = (request.kernel.dim or 1) <= _MOST_MOVED
+    for method in sized[:1]:
+        given = {
+            name: each for name, each in sizes.items() if isinstance(each, int) and name in method.settings
+        }
+        for settings in method.comparison_settings:
+            size = next(iter(settings.values()))
             number = next((seeds for most, seeds in _SEEDS if size <= most), 1) if few else 1
             for each in [seed] if seed else range(number):
-                settings = {name: size, "seed": each, **width}
-                yield settings, _reading(method, request, settings), method
+                chosen = {**settings, "seed": each, **given}
+                yield chosen, _reading(method, request, chosen), method
     if not sized:
         for method in methods:
             assert method.predict is not None

@@ -44,6 +44,7 @@ FEW_COLUMNS, FEW_COLUMNS_FEATURES = 3, 16_384
 more features than this.
 """
 FEATURES_TO_COMPARE = (1, 2, 3, 4, 5, 6, 8, 12, 20, 32, 64, 128, 256, 512)
+"""Orthogonal ones where they are few: they show moves along all columns alike."""
 GROUPS = (1, 4, 16)
 NOT_WORTH = 1.01
 """More features are left out where they lower the predicted error by less than this factor."""
@@ -261,6 +262,6 @@ register(
         needs_bounds=False,
         predict=predict,
         predict_reading=predict_reading,
-        comparison_sizes=("features", FEATURES_TO_COMPARE),
+        comparison_settings=tuple({"features": each, "sobol": False} for each in FEATURES_TO_COMPARE),
     )
 )

@@ -212,7 +212,7 @@ register(
         predict=predict,
         predict_reading=predict_reading,
         undeclared_sizes={"rows": UNDECLARED_ROWS, "width": DEFAULT_WIDTH},
-        comparison_sizes=("rows", ROWS_TO_COMPARE),
+        comparison_settings=tuple({"rows": each} for each in ROWS_TO_COMPARE),
     )
 )
 

@@ -121,9 +121,9 @@ class Method:
         Whether one table answers every kernel that has the role, so that several share one release.
     undeclared_sizes : mapping
         Sizes of the tally where no number of records is declared; empty for those of the best option.
-    comparison_sizes : (str, tuple of int), optional
-        The setting that decides the size of the table, and its values for releases that are made to be
-        compared.
+    comparison_settings : tuple of mappings
+        What tallies are made with for releases that are to be compared, the number of rows first; empty for
+        those of the predicted options.
     """
 
     name: str
@@ -143,7 +143,7 @@ class Method:
     sized: bool = False
     shared: bool = False
     undeclared_sizes: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
-    comparison_sizes: tuple[str, tuple[int, ...]] | None = None
+    comparison_settings: tuple[Mapping[str, int], ...] = ()
 
     @property
     def settings(self) -> tuple[str, ...]:
