@@ -6,8 +6,7 @@ audits, and the registries import it where a name is looked up that is not in th
 
 from ._functional_data_analysis import CurveFunction, CurveSpace, largest_distance, pfda
 from ._linear_tables import bernstein, fourier_series, hermite, lsq_fgt, lsq_rff, trigonometric
-from ._weighted_cells import histogram, histogram_tally, mwem
-from ._weighted_points import kme, privbayes
+from ._weighted_points import histogram, histogram_tally, kme, mwem, privbayes
 
 __all__ = [
     "CurveFunction", "CurveSpace", "bernstein", "fourier_series", "hermite", "histogram", "histogram_tally",

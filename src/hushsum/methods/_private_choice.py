@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hushsum._types import is_number
 from hushsum.declaration import shows_keywords
-from hushsum.errors import Argument, ClaimError, DataRefused, Parameter, UsageError, Words, shown
+from hushsum.errors import Argument, ClaimError, Parameter, UsageError, Words, shown
 from hushsum.kernels import Batch, Kernel, check_cap, kernel_as_json, one_of, positive_integer
 from hushsum.privacy import (
     EXACT_INTEGERS,
@@ -233,12 +233,7 @@ def _nearest(block: Batch, candidates: Sequence[Kernel], target: float) -> int:
 
 def _units(units: object, records: int) -> NDArray[np.intp]:
     """The number of each record's unit: its own, or its person's."""
-    if units is None:
-        return np.arange(records)
-    person = identify(units).person
-    if len(person) != records:
-        raise DataRefused("units", "must have one id for each record", got="another number")
-    return person
+    return np.arange(records) if units is None else identify(units, records).person
 
 
 def _blocks(blocks: int | None, epsilon: Fraction, candidates: int) -> int:

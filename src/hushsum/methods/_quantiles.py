@@ -319,8 +319,5 @@ def _values(X: object, columns: int, units: object, max_per_unit: int | None) ->
         )
     if max_per_unit is None:
         return values
-    keep, _ = UnitCap(max_per_unit).plan(units)
-    if len(keep) != len(values):
-        raise DataRefused("units", "must have one id for each record", got="another number")
-    kept: Floats = values[keep]
+    kept: Floats = values[UnitCap(max_per_unit).plan(units, len(values))[0]]
     return kept

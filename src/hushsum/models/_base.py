@@ -825,10 +825,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             state.checks = state.checks or self._parameter_checks()
             for check, values in zip(state.checks, self._compared(X, records, target), strict=True):
                 check.warn(values, whole=whole)
-        keep, pending = (None, None) if state.cap is None else state.cap.plan(units)
-        if keep is not None and len(keep) != len(records):
-            rule = "must have one id for each record"
-            raise DataRefused("units", rule, got="another number")
+        keep, pending = (None, None) if state.cap is None else state.cap.plan(units, len(records))
         # A batch may go into several tables: one that is interrupted between them must not be counted again.
         with state.changing(), clipping_allowed(quiet=True):
             if state.cap is not None and pending is not None:

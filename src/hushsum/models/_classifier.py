@@ -472,10 +472,10 @@ class PrivateClassifier(ClassificationModel, KernelModel):
     _digest = cast("str | None", None)
     # Of the transformation that was learned from public rows.
 
-    def chosen_method(self, n_features: int | None = None, records: int | None = None) -> str:
-        """The method for that number of columns and a declared number of records; looks at no data."""
+    def chosen_method(self, n_features: int | None = None) -> str:
+        """The method for that number of columns and the declared number of records; looks at no data."""
         promise = self.check_parameters()
-        return self._choose(self._width(n_features), records or self.records or UNDECLARED, promise)
+        return self._choose(self._width(n_features), self.records or UNDECLARED, promise)
 
     def _check_together(self, promise: Promise) -> None:
         if self.method == KERNEL and self.radius is not None:

@@ -67,7 +67,6 @@ def run_demo(
     records: int = 200_000,
     epsilon: float = 1.0,
     seed: int = 0,
-    threads: int | None = None,
     progress: Progress | None = None,
 ) -> DemoDone:
     """Generate a payroll in ``folder`` and release the function of its salaries.
@@ -95,7 +94,7 @@ def run_demo(
     with timed("tally"):
         salaries = RecordFiles((files["records"],), columns=("salary",), bounds=SALARY_BOUNDS)
         kernel = KernelSpec(bandwidth=BANDWIDTH)
-        tally_records(salaries, files["tally"], kernel=kernel, threads=threads, progress=progress)
+        tally_records(salaries, files["tally"], kernel=kernel, progress=progress)
     with timed("release"):
         release_tally(files["tally"], Destination(files["function"]), ReleaseRequest(epsilon=epsilon))
     with timed("query"):

@@ -70,15 +70,10 @@ class Question:
         return f"<Question CONFIDENTIAL candidates={len(self.scores)}>"
 
 
-def choose_positions(
-    questions: Sequence[Question],
-    *,
-    mechanism: str = PERMUTE_AND_FLIP,
-    insecure_noise_seed: int | None = None,
-) -> list[int]:
+def choose_positions(questions: Sequence[Question], *, insecure_noise_seed: int | None = None) -> list[int]:
     """The position chosen for each question, all from one fresh key; their ε add up."""
     with release_noise(insecure_noise_seed) as noise:
-        return [noise.choice(question, mechanism=mechanism) for question in questions]
+        return [noise.choice(question, mechanism=PERMUTE_AND_FLIP) for question in questions]
 
 
 def draw_candidates(rule: Stopping, candidates: int, *, insecure_noise_seed: int | None) -> list[int]:

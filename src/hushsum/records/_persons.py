@@ -26,7 +26,7 @@ class UnitIds:
     person: NDArray[np.intp]
 
 
-def identify(units: object) -> UnitIds:
+def identify(units: object, records: int | None = None) -> UnitIds:
     """Read the ids of a batch, one per record.
 
     A person is the text of an id: an integer is the same person in every integer type, a string in every
@@ -36,12 +36,22 @@ def identify(units: object) -> UnitIds:
     Parameters
     ----------
     units : array-like, series or Arrow column of int or str, shape (n,)
+    records : int, optional
+        How many there must be.
 
     Raises
     ------
     DataRefused
-        An id is missing, or is neither an integer nor a string; the ids are not one-dimensional.
+        An id is missing, or is neither an integer nor a string; the ids are not one-dimensional, or not as
+        many as records.
     """
+    found = _identified(units)
+    if records is not None and len(found.person) != records:
+        raise DataRefused("units", "must have one id for each record", got="another number")
+    return found
+
+
+def _identified(units: object) -> UnitIds:
     units = one_column(units, "unit ids must be one column of integers or strings")
     if isinstance(units, np.ma.MaskedArray):
         if np.ma.is_masked(units):
@@ -196,13 +206,15 @@ class UnitCap:
             "a cap's counters are secret and cannot be pickled", remedy="save the tally instead"
         )
 
-    def plan(self, units: object) -> tuple[NDArray[np.bool_], PendingUnits]:
+    def plan(self, units: object, records: int | None = None) -> tuple[NDArray[np.bool_], PendingUnits]:
         """Say which records of a batch are kept, changing nothing.
 
         Parameters
         ----------
         units : array-like, series or Arrow column of int or str, shape (n,)
             The person of each record.
+        records : int, optional
+            How many records there are.
 
         Returns
         -------
@@ -213,9 +225,9 @@ class UnitCap:
         Raises
         ------
         DataRefused
-            An id is missing, or is neither an integer nor a string.
+            An id is missing, or is neither an integer nor a string; or there are not as many as records.
         """
-        ids = identify(units)
+        ids = identify(units, records)
         get = self._counts.get
         before = np.fromiter((get(digest, 0) for digest in ids.digests), np.int64, len(ids.digests))
         here = np.bincount(ids.person, minlength=len(before)).astype(np.int64)

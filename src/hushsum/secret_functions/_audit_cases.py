@@ -79,25 +79,19 @@ def density_pair(
     return served_pair((first, second), questions, gradient, reach=0.99, promise=promise)
 
 
-def posterior_pair(
-    change: Callable[[SecretFunction], SecretFunction] = lambda f: f, *, promise: Promise = PROMISE
-) -> Separated:
+def posterior_pair(*, promise: Promise = PROMISE) -> Separated:
     """The target of a lonely input goes from one end of its range to the other; queried at that input."""
     inputs = [[-8.0], [-6.0], [-4.0], [40.0]]
     first, second = (
-        change(
-            gaussian_process_function(
-                inputs, [0.0, 0.5, 0.0, end], _KERNEL, bounds=_BOX, target_bounds=(-1, 1), noise=0.7
-            )
+        gaussian_process_function(
+            inputs, [0.0, 0.5, 0.0, end], _KERNEL, bounds=_BOX, target_bounds=(-1, 1), noise=0.7
         )
         for end in (-1.0, 1.0)
     )
     return served_pair((first, second), np.array(inputs), reach=0.99, promise=promise)
 
 
-def machine_pair(
-    change: Callable[[SecretFunction], SecretFunction] = lambda f: f, *, promise: Promise = PROMISE
-) -> Separated:
+def machine_pair(*, promise: Promise = PROMISE) -> Separated:
     """One label goes over to the other class; queried at its record, and far away, where the intercept is."""
     points = np.linspace(-10.0, 10.0, 24)[:, np.newaxis]
     labels = np.arange(24) % 2
@@ -105,8 +99,7 @@ def machine_pair(
     other[12] = 1
     # With so small a C every record pulls with all of C/n, and the sensitivity is attained.
     first, second = (
-        change(kernel_svm_functions(points, codes, 2, _KERNEL, bounds=_BOX, C=0.3)[0])
-        for codes in (labels, other)
+        kernel_svm_functions(points, codes, 2, _KERNEL, bounds=_BOX, C=0.3)[0] for codes in (labels, other)
     )
     questions = np.concatenate((points[12:13], _FAR))
     intercept = np.concatenate(([0.0], np.ones(len(_FAR))))[np.newaxis]

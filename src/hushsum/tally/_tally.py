@@ -292,9 +292,7 @@ class Tally:
             return batch, None
         if units is None:
             raise UsageError("units", "must be given, one id per record: it counts persons")
-        keep, pending = cap.plan(units)
-        if len(keep) != len(batch):
-            raise DataRefused("units", "must have one id for each record", got="another number")
+        keep, pending = cap.plan(units, len(batch))
         return batch.select(keep), lambda: cap.commit(pending)
 
     def _compare_parameters(self, X: object, batch: Batch) -> None:

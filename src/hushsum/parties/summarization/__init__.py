@@ -9,7 +9,7 @@ folders and ledgers. The messages are ``curator: Opening → owner: ready``, the
 
 from __future__ import annotations
 
-from ._curator import CuratorState, OwnerState
+from ._curator import CuratorState, HashedTarget, NoisyTarget, OwnerState, release_target
 from ._features import PUBLIC_SEED, Hashes, HashSecret, SummaryFeatures, best_first, scores
 from ._greedy_choice import greedy_choice
 from ._messages import (
@@ -48,7 +48,6 @@ from ._runs import (
     release_validation,
 )
 from ._summary import claims_of, owners_claim, plan_terms, split_budget, summarize, summary_of
-from ._target import HashedTarget, NoisyTarget, release_target
 
 __all__ = [
     "AUCTION", "BID", "DELIVER", "FRESH", "PUBLIC_SEED", "RULES", "SEND", "THRESHOLD", "Answer", "Broadcast",

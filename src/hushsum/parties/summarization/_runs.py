@@ -47,11 +47,10 @@ from hushsum.privacy import Booking, Claim, Promise, StagedRelease, another_rele
 from hushsum.privacy.accounting import zcdp_delta, zcdp_epsilon
 from hushsum.records import PLAIN, CellFormat, ColumnBlocks, pyarrow, read_columns
 
-from ._curator import CuratorState, OwnerState
+from ._curator import CuratorState, HashedTarget, NoisyTarget, OwnerState, release_target
 from ._features import HashSecret, SummaryFeatures
 from ._messages import MOST_BROADCAST, MOST_OPENING, Answer, Broadcast, Opening, RunTerms
 from ._summary import Comparison, RunSpec, Summary, owners_claim, summary_of, target_claim
-from ._target import HashedTarget, NoisyTarget, release_target
 
 HASHES = "hashes"
 """The column of a summary's file that holds hashes."""
