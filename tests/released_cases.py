@@ -9,7 +9,7 @@ import pyarrow as pa
 
 import hushsum as hs
 from hushsum.baselines import histogram, histogram_tally, kme, mwem, pfda, privbayes
-from hushsum.methods import landmarks
+from hushsum.methods import adaptive_grid, landmarks
 from hushsum.models import NumberColumn
 from hushsum.parties import ReportTerms, collect_reports, make_report
 from hushsum.releases import CoefficientFunction, ReleasedFunction
@@ -88,6 +88,7 @@ RELEASES: dict[str, Make] = {
     ),
     "kme": lambda: kme(LINE, ONE, bounds=(0, 1), epsilon=1.0, points=40, insecure_noise_seed=3),
     "landmarks": lambda: landmarks(LINE, ONE, bounds=(0, 1), epsilon=1.0, points=50, insecure_noise_seed=3),
+    "boxes": lambda: adaptive_grid(LINE, ONE, bounds=(0, 1), epsilon=1.0, insecure_noise_seed=3),
     "reports": lambda: _reported(),
     "pfda": lambda: pfda(LINE, ONE, bounds=(0, 1), epsilon=1.0, steps=64, insecure_noise_seed=3),
 }

@@ -29,6 +29,7 @@ EUCLIDEAN = hs.EuclideanKernel(dim=1, bandwidth=0.1)
 DOT_PRODUCT = hs.kernels.DotProductKernel(dim=1)
 QUERIES = np.linspace(0.05, 0.95, 19)[:, None]
 GOOD: dict[str, dict[str, Any]] = {
+    "adaptive_grid": {},
     "histogram": {"bins": 40},
     "mwem": {"bins": 60, "rounds": 12, "queries": QUERIES},
     "privbayes": {"bins": 40},

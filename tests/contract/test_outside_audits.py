@@ -29,6 +29,7 @@ EXACT_LAWS = frozenset({"binomial", "hadamard response", "hadamard response, shu
 
 SMOKE_TESTED = frozenset(
     {
+        "adaptive_grid",
         "landmarks",
         "PrivateKMeans",
         "PrivateMixture",

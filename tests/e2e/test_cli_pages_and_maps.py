@@ -50,6 +50,15 @@ def test_a_map_and_further_maps_of_the_same_release(shell: Shell) -> None:
     assert (shell.folder / "map.hush").read_bytes() == released
 
 
+def test_an_adaptive_map(shell: Shell) -> None:
+    command = ("heatmap", "ok.csv", *MAP, "--epsilon", "1", "--adaptive", "--size", "32")
+    sentence = shell.refused(2, *command, "-o", "fine.html")
+    assert "boxes of unequal size" in sentence
+    assert not (shell.folder / "fine.hush").exists()
+    shell.ok(*command, "-o", "fine.png", "-o", "fine.geojson")
+    shell.ok("heatmap", "fine.hush", "--plane", "-o", "again.tif", "--size", "32")
+
+
 def test_a_map_is_booked_once(shell: Shell) -> None:
     book = ("--ledger", "ledger.db", "--dataset", "town")
     shell.ok("ledger", "init", *book, "--epsilon", "1")

@@ -168,6 +168,7 @@ def heatmap(
     plane: bool = setting(False, "The columns lie in a plane; they are no longitude and latitude."),
     size: int = setting(512, "Pixels along each side of pictures and rasters."),
     level: float = setting(0.95, "Level of the intervals."),
+    adaptive: bool = setting(False, "Boxes that are small where points are dense, not a grid; pure ε."),
     as_released: bool = setting(False, "Draw the released values, some below 0, not the nearest of records."),
     yes: options.Yes = False,
     allow_clipping: options.AllowClipping = False,
@@ -185,7 +186,7 @@ def heatmap(
 
     hushsum heatmap trips.hush -o trips.png -o trips.tif
     """
-    choice = MapChoice(bandwidth, records.bounds, not plane, size, level, as_released)
+    choice = MapChoice(bandwidth, records.bounds, not plane, size, level, as_released, adaptive)
     if len(sources) == 1 and is_released(sources[0]):
         if ledger.given() is not None or (request.epsilon, request.delta, request.rho) != (None, None, None):
             rule = "must be left out for a .hush file, whose maps spend nothing"

@@ -1,5 +1,6 @@
 """Methods that turn records into a released function, their registry, and private choice of parameters."""
 
+from ._adaptive_grid import ADAPTIVE_GRID, adaptive_grid
 from ._comparison import comparison_option, option_of_reading
 from ._feature_functions import (
     GAP_REACHED,
@@ -101,22 +102,22 @@ from ._private_choice import VOTE_SENSITIVITY, Choice, choose, choose_kernel, co
 from ._quantiles import PrivateBounds, Ranks, private_bounds, private_quantiles, rank_sensitivity
 
 __all__ = [
-    "BITS", "BOUND", "COUNT_SHARES", "DEFAULT_CELLS", "DEFAULT_DELTA", "DEFAULT_WIDTH", "DENSITY_SPREAD",
-    "FINENESS", "FOURIER_FEATURES", "GAP_REACHED", "GAP_SHARE", "GRID", "HEADER_BYTES", "LANDMARKS", "LENGTH",
-    "MONOMIALS", "MOST_COLUMNS", "NORMAL_MEAN_ABSOLUTE", "OBJECTIVE_PERTURBATION", "POSTERIOR_SAMPLE",
-    "PUBLIC_POINTS", "PUBLISHED_GAUSSIAN", "RACE", "SCORE_SENSITIVITY", "TARGET_BITS", "TYPICAL_CHANCE",
-    "TYPICAL_HEAP", "VOTE_SENSITIVITY", "BoxKeywords", "Choice", "DeclaredBox", "Machines", "MatrixGram",
-    "Method", "NoisyMoments", "OneCallKeywords", "OneCallRelease", "Option", "PredictionRequest",
-    "PrivateBounds", "Ranks", "SketchedMoments", "all_methods", "all_pairs", "allowed_gap",
-    "bounded_row_variance", "boxed_tally", "check_published", "choose", "choose_kernel", "chosen_tree",
-    "comparison_option", "count_graph", "count_rows", "count_votes", "default_kernel", "default_method",
-    "dependence_of_counts", "estimated_row_variance", "exact_counts", "fit_adaops", "fit_as_published",
-    "fit_classifier", "fit_logistic", "fit_machines", "fit_ops", "fit_regression", "fit_squares",
-    "fourier_features", "gap_missed", "grid", "landmarks", "marginals", "method_named", "method_names",
-    "moments", "monomials", "only_chosen", "option_of_reading", "part_of_budget", "perturbation",
-    "perturbed_machines", "perturbed_posterior", "planned_methods", "positions_of", "predicted_error",
-    "private_bounds", "private_quantiles", "race", "rank_sensitivity", "register", "regression_loss",
-    "regression_records", "release_counted", "row_variances", "row_width", "rows_for_moments", "smoother",
-    "solve_adaptive", "solve_hinge", "solve_plain", "surrogate_tally", "svm_sensitivity", "tally_methods",
-    "tree_marginals", "typical_density",
+    "ADAPTIVE_GRID", "BITS", "BOUND", "COUNT_SHARES", "DEFAULT_CELLS", "DEFAULT_DELTA", "DEFAULT_WIDTH",
+    "DENSITY_SPREAD", "FINENESS", "FOURIER_FEATURES", "GAP_REACHED", "GAP_SHARE", "GRID", "HEADER_BYTES",
+    "LANDMARKS", "LENGTH", "MONOMIALS", "MOST_COLUMNS", "NORMAL_MEAN_ABSOLUTE", "OBJECTIVE_PERTURBATION",
+    "POSTERIOR_SAMPLE", "PUBLIC_POINTS", "PUBLISHED_GAUSSIAN", "RACE", "SCORE_SENSITIVITY", "TARGET_BITS",
+    "TYPICAL_CHANCE", "TYPICAL_HEAP", "VOTE_SENSITIVITY", "BoxKeywords", "Choice", "DeclaredBox", "Machines",
+    "MatrixGram", "Method", "NoisyMoments", "OneCallKeywords", "OneCallRelease", "Option",
+    "PredictionRequest", "PrivateBounds", "Ranks", "SketchedMoments", "adaptive_grid", "all_methods",
+    "all_pairs", "allowed_gap", "bounded_row_variance", "boxed_tally", "check_published", "choose",
+    "choose_kernel", "chosen_tree", "comparison_option", "count_graph", "count_rows", "count_votes",
+    "default_kernel", "default_method", "dependence_of_counts", "estimated_row_variance", "exact_counts",
+    "fit_adaops", "fit_as_published", "fit_classifier", "fit_logistic", "fit_machines", "fit_ops",
+    "fit_regression", "fit_squares", "fourier_features", "gap_missed", "grid", "landmarks", "marginals",
+    "method_named", "method_names", "moments", "monomials", "only_chosen", "option_of_reading",
+    "part_of_budget", "perturbation", "perturbed_machines", "perturbed_posterior", "planned_methods",
+    "positions_of", "predicted_error", "private_bounds", "private_quantiles", "race", "rank_sensitivity",
+    "register", "regression_loss", "regression_records", "release_counted", "row_variances", "row_width",
+    "rows_for_moments", "smoother", "solve_adaptive", "solve_hinge", "solve_plain", "surrogate_tally",
+    "svm_sensitivity", "tally_methods", "tree_marginals", "typical_density",
 ]  # fmt: skip

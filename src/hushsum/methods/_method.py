@@ -117,6 +117,9 @@ class Method:
         The options for a tally that exists; none where it is of another method.
     sized : bool
         Whether the tally takes a declared number of ``records`` to choose its sizes by.
+    named_only : bool
+        Whether plans and releases consider it only where it is named, because its error depends on how the
+        records are distributed.
     shared : bool
         Whether one table answers every kernel that has the role, so that several share one release.
     undeclared_sizes : mapping
@@ -141,6 +144,7 @@ class Method:
     predict: Predict | None = None
     predict_reading: PredictReading | None = None
     sized: bool = False
+    named_only: bool = False
     shared: bool = False
     undeclared_sizes: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     comparison_settings: tuple[Mapping[str, int], ...] = ()
@@ -156,6 +160,11 @@ class Method:
             for each in own
             if each.name not in _OF_EVERY_TALLY and each.kind is not each.VAR_KEYWORD
         )
+
+    @property
+    def takes_seed(self) -> bool:
+        """Whether a release in one call is made with public pseudo-random numbers."""
+        return self.one_call is not None and "seed" in inspect.signature(self.one_call).parameters
 
     def suits(self, kernel: Kernel, *, delta: float | None = None) -> bool:
         """Whether it takes this kernel, and can promise ε alone or with this δ."""
@@ -231,7 +240,7 @@ def planned_methods() -> list[str]:
     """The names of the methods whose error is predicted, which are those that :func:`hushsum.plan` compares.
 
     >>> planned_methods()
-    ['fourier_features', 'grid', 'landmarks', 'monomials', 'race']
+    ['adaptive_grid', 'fourier_features', 'grid', 'landmarks', 'monomials', 'race']
     """
     return sorted(name for name, method in _METHODS.items() if method.predict is not None)
 

@@ -12,6 +12,7 @@ import numpy as np
 from hushsum._types import Floats
 from hushsum.errors import UsageError
 from hushsum.files import FileKind
+from hushsum.methods import ADAPTIVE_GRID
 from hushsum.planning import KernelSpec, MethodSpec
 from hushsum.plotting import (
     MAP_FORMATS,
@@ -47,6 +48,7 @@ from ._files import (
 )
 
 FUNCTION: Final = ".hush"
+PAGE: Final = ".html"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,7 @@ class MapChoice:
     size: int = MAP_SIZE
     level: float = 0.95
     as_released: bool = False
+    adaptive: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +122,9 @@ def make_heat_map(
     if choice.bandwidth is None:
         remedy = "give the distance over which points are smoothed, in metres for longitude and latitude"
         raise UsageError("bandwidth", "must be given for a heat map", got="none", remedy=remedy)
+    if choice.adaptive and any(Path(each).suffix.lower() == PAGE for each in outputs):
+        rule = "must not be a page for an adaptive map: a page does not answer boxes of unequal size"
+        raise UsageError("output", rule, got=PAGE, remedy="write .png, .geojson or .tif")
     kept = next((each for each in outputs if Path(each).suffix.lower() == FUNCTION), None)
     target = str(Path(outputs[0]).with_suffix(FUNCTION)) if kept is None else kept
     to = replace(to, output=target)
@@ -129,7 +135,7 @@ def make_heat_map(
         to,
         request,
         kernel=KernelSpec(kernel=kernel, bandwidth=bandwidth),
-        method=MethodSpec(method=MAP_METHOD, records=declared_records),
+        method=MethodSpec(method=ADAPTIVE_GRID if choice.adaptive else MAP_METHOD, records=declared_records),
         threads=threads,
         progress=progress,
     )

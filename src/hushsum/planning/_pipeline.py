@@ -334,7 +334,7 @@ class ReleaseRecords:
                     kernel,
                     bounds=self.bounds,
                     columns=columns,
-                    seed=self.method.seed,
+                    **({"seed": self.method.seed} if method.takes_seed else {}),
                     **asked,
                     **option.sizes,
                 )

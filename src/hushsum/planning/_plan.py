@@ -857,7 +857,7 @@ def _methods(name: str, kernel: Kernel, *, tallies_only: bool) -> list[Method]:
     planned = [method_named(each) for each in planned_methods()]
     planned = [each for each in planned if each.tally is not None or not tallies_only]
     if name == AUTO:
-        return [each for each in planned if each.role.test(kernel)]
+        return [each for each in planned if each.role.test(kernel) and not each.named_only]
     if name not in [each.name for each in planned]:
         names = ", ".join(each.name for each in planned)
         raise UsageError("method", f"must be {AUTO!r} or one of {names}", got=f"{name!r}")

@@ -25,10 +25,11 @@ from hushsum._types import Floats
 from hushsum.errors import SuspiciousParameter, UsageError
 from hushsum.files import atomic_file
 from hushsum.kernels import ColumnKernel, ProfileKernel, named, positive_integer, positive_number
+from hushsum.methods import ADAPTIVE_GRID
 from hushsum.planning import release
 from hushsum.privacy import BookingKeywords, Claim, Relation, StatementKeywords
 from hushsum.records import Bounds, DeclaredBounds
-from hushsum.releases import ReleasedFunction, check_level
+from hushsum.releases import BoxesFunction, ReleasedFunction, check_level, normal_quantile
 
 from ._drawing import FORMATS, Picture, PixelMap, check_format, save_figure
 from ._functions import never_negative
@@ -124,7 +125,10 @@ class HeatMap:
         """The map and its words, hatched where no value differs from zero."""
         raster = self.raster(size)
         note = f"Hatched: cannot be distinguished from zero, by {self.level:.0%} intervals for the whole map."
-        if self.drawn is not self.function:
+        if isinstance(self.drawn, BoxesFunction):
+            note = "Boxes that are small where records are dense. Hatched: no different from zero by "
+            note += f"{self.level:.0%} intervals of the mean over each box, by itself."
+        elif self.drawn is not self.function:
             note += " Values are the nearest ones that are not negative and fit the number of records."
         caption = f"{note} {self.claim.sentence()}"
         labels = (*self._labels(), self.unit)
@@ -136,6 +140,9 @@ class HeatMap:
 
     def page(self, *, title: str = "Private heat map") -> str:
         """A self-contained HTML page: the map, a point query and the claim; it loads nothing."""
+        if isinstance(self.drawn, BoxesFunction):
+            rule = "must have another suffix: a page does not answer boxes of unequal size"
+            raise UsageError("output", rule, got=".html", remedy="write .png, .geojson or .tif")
         stream = io.BytesIO()
         self.drawn.save(stream)
         options = {
@@ -211,6 +218,7 @@ def heatmap(
     columns: Sequence[str] | None = None,
     level: float = 0.95,
     as_released: bool = False,
+    adaptive: bool = False,
     **keywords: Unpack[MapKeywords],
 ) -> HeatMap:
     """A private heat map of points: density with intervals, to be drawn and exported. Spends the claim.
@@ -235,6 +243,10 @@ def heatmap(
         Of the intervals, for the whole map together.
     as_released : bool, default False
         Draw values as they were released, some below 0, in place of those of ``function.nonnegative()``.
+    adaptive : bool, default False
+        Boxes that are small where points are dense, in place of a grid: for maps of a country with its
+        cities, under pure ε. The bandwidth is then the finest resolution; see
+        :func:`hushsum.methods.adaptive_grid`.
     epsilon, delta, rho, columns
         As for :func:`hushsum.release`.
     **keywords
@@ -247,9 +259,9 @@ def heatmap(
 
     Privacy
     -------
-    The claim is that of :func:`hushsum.release` by the method ``grid``: per record, or per what ``relation``
-    says. The projection depends on the declared bounds alone, and everything after the release is
-    post-processing.
+    The claim is that of :func:`hushsum.release` by the method ``grid`` or ``adaptive_grid``: per
+    record, or per what ``relation`` says. The projection depends on the declared bounds alone, and everything
+    after the release is post-processing.
 
     Examples
     --------
@@ -269,7 +281,7 @@ def heatmap(
         points,
         kernel=named(kernel, dim=2, bandwidth=width),
         bounds=bounds,
-        method=MAP_METHOD,
+        method=ADAPTIVE_GRID if adaptive else MAP_METHOD,
         columns=columns,
         epsilon=epsilon,
         delta=delta,
@@ -292,7 +304,8 @@ class Raster:
     Parameters
     ----------
     value, lower, upper : array of shape (height, width)
-        Records per area, and the ends of intervals at ``level`` that hold for the whole raster together.
+        Records per area, and the ends of intervals at ``level`` that hold for the whole raster together; of
+        an adaptive map, intervals of the mean over each box by itself.
     bounds : Bounds
         Of all pixels: the outer edges.
     level : float
@@ -354,11 +367,15 @@ def raster_of(function: ReleasedFunction, size: Size, *, level: float, area: flo
     raster = Raster(empty, empty, empty, bounds, level, unit)
     x, y = raster.middles
     points = np.stack([each.reshape(-1) for each in np.meshgrid(x, y)], axis=1)
-    joint = 1.0 - (1.0 - level) / _places(function, width * height)
-    answers = function.query(points, of="sum", level=joint)
-    value, lower, upper = (
-        each.reshape(height, width) / area for each in (answers.value, answers.lower, answers.upper)
-    )
+    if isinstance(function, BoxesFunction):
+        # What is drawn is the mean over each box: at no pixel alone would it differ from zero.
+        sums, reach = function.sum(points), normal_quantile(level) * function.noise(points)
+        found = (sums, sums - reach, sums + reach)
+    else:
+        joint = 1.0 - (1.0 - level) / _places(function, width * height)
+        answers = function.query(points, of="sum", level=joint)
+        found = (answers.value, answers.lower, answers.upper)
+    value, lower, upper = (each.reshape(height, width) / area for each in found)
     return Raster(value, lower, upper, bounds, level, unit)
 
 

@@ -22,6 +22,7 @@ from typing import Any, Final
 from hushsum.errors import FilePath, UsageError
 from hushsum.files import atomic_file
 from hushsum.releases import (
+    BoxesFunction,
     Bundle,
     CombinedFunction,
     NoisyTable,
@@ -256,7 +257,7 @@ def check_readable(released: Released, size: int) -> None:
             if part.basis.in_pages and not structured:
                 continue
             what = f"{part.basis.name} tables"
-        elif isinstance(part, RealFunction | CombinedFunction):
+        elif isinstance(part, RealFunction | CombinedFunction) and not isinstance(part, BoxesFunction):
             continue
         else:
             what = f"{type(part).__name__} objects"

@@ -105,7 +105,7 @@ def test_every_method_can_be_named() -> None:
         X, epsilon=1.0, delta=1e-6, kernel=GAUSSIAN, bounds=(-1, 1), method="kme", relation="replace"
     )
     assert replaced.claim.relation.value == "replace"
-    with pytest.raises(UsageError, match="method must be one of bernstein"):
+    with pytest.raises(UsageError, match="method must be one of adaptive_grid, bernstein"):
         hs.release(X, epsilon=1.0, kernel=GAUSSIAN, bounds=(-1, 1), method="guess")
     with pytest.raises(ClaimError, match="give epsilon"):
         hs.release(X, rho=0.1, kernel=GAUSSIAN, bounds=(-1, 1), method="histogram")

@@ -86,6 +86,16 @@ def test_maps_show_no_negative_density_and_the_released_total(heat: HeatMap) -> 
     assert errors[0] < 0.6 * errors[1]
 
 
+def test_an_adaptive_map_is_drawn_but_not_as_a_page(tmp_path: Path) -> None:
+    heat = hs.heatmap(POINTS, bounds=BOX, bandwidth=100, epsilon=1.0, adaptive=True, insecure_noise_seed=3)
+    assert heat.raster(64).value.min() >= 0.0
+    heat.save(tmp_path / "map.png", size=64)
+    heat.save(tmp_path / "map.hush")
+    assert HeatMap(hs.load(tmp_path / "map.hush")).raster(16).value.shape == (16, 16)
+    with pytest.raises(UsageError, match="boxes of unequal size"):
+        heat.save(tmp_path / "map.html")
+
+
 def test_maps_of_nothing_are_hatched() -> None:
     """False alarm: with the level of 95 %, 10 of 60 maps or more have a probability below 0.001."""
     tally = hs.grid(hs.GaussianKernel(dim=2, bandwidth=0.5), bounds=(0, 10))
