@@ -133,7 +133,7 @@ def moved(one: Floats, other: Floats) -> float:
     matrix, number = _flows()
     surplus = (pooled(one, MOVED) - pooled(other, MOVED)).ravel()
     surplus -= surplus.mean()
-    found = linprog(np.full(number, 1.0 / MOVED), A_eq=matrix[:-1], b_eq=surplus[:-1], method="highs-ds")
+    found: Any = linprog(np.full(number, 1.0 / MOVED), A_eq=matrix[:-1], b_eq=surplus[:-1], method="highs-ds")
     return float(found.fun)
 
 

@@ -52,7 +52,7 @@ def test_boxes_cover_the_declared_one_once_and_are_small_where_records_are() -> 
 def test_the_path_of_a_record_is_that_of_the_box_that_holds_it(dim: int) -> None:
     bounds = Bounds((0.0,) * dim, tuple(float(each) for each in range(2, 2 + dim)))
     halvings = Halvings.of(bounds, [0.3] * dim)
-    rows = np.random.default_rng(dim).uniform(bounds.low, bounds.high, (200, dim)) - bounds.centre
+    rows: Any = np.random.default_rng(dim).uniform(bounds.low, bounds.high, (200, dim)) - bounds.centre
     rows = np.vstack([rows, np.array(bounds.high) - bounds.centre]).astype(np.float32)
     low, high = halvings.boxes(halvings.depth, halvings.paths(rows))
     near = 1e-6
@@ -73,8 +73,8 @@ def test_estimates_are_consistent_and_keep_what_was_measured_well() -> None:
     # Below what was measured records are spread evenly.
     np.testing.assert_allclose(found[8][0], np.repeat(found[6][0] / 4.0, 4))
     leaves = chosen_leaves(found, 50.0)
-    covered = sum(np.repeat(each, 1 << (8 - depth)) for depth, each in enumerate(leaves))
-    assert (covered == 1).all()
+    covered = [np.repeat(each, 1 << (8 - depth)) for depth, each in enumerate(leaves)]
+    assert (np.sum(covered, axis=0) == 1).all()
     nothing = estimated_counts({6: (counts, np.zeros(64))}, 64.0, 1.0, 6)
     np.testing.assert_allclose(nothing[6][0], 1.0)
 
