@@ -56,8 +56,9 @@ _JOE_KUO = (
 MOST_COORDINATES = 1 + len(_JOE_KUO)
 
 
-def sobol_points(purpose: str, seed: int, rows: int, dim: int) -> Floats:
-    """The first points of a scrambled Sobol sequence, shape (rows, dim), strictly between 0 and 1.
+def sobol_points(purpose: str, seed: int, rows: int, dim: int, *, first: int = 0) -> Floats:
+    """Points of a scrambled Sobol sequence, shape (rows, dim), strictly between 0 and 1, from ``first`` on: a
+    multiple of a power of two that is at least ``rows``.
 
     Point r is the same whatever the number of rows, and coordinate c whatever the number of coordinates. Any
     2ᵏ consecutive points from a multiple of 2ᵏ on are evenly spread.
@@ -70,6 +71,9 @@ def sobol_points(purpose: str, seed: int, rows: int, dim: int) -> Floats:
     directions = _scrambled(_directions(dim), random)
     digits = np.empty((rows, dim), np.uint32)
     digits[0] = random[:, _BITS]
+    for power in range(first.bit_length()):
+        if first >> power & 1:
+            digits[0] ^= directions[:, power]
     for power in range((rows - 1).bit_length()):
         done = 1 << power
         digits[done : 2 * done] = digits[: min(done, rows - done)] ^ directions[:, power]

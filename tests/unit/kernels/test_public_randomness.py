@@ -136,6 +136,7 @@ def test_sobol_points_are_the_same_for_ever() -> None:
     digest = hashlib.sha256(points.astype("<f8").tobytes()).hexdigest()
     assert digest == "0d495d1e4f0fab119fbfebf54f6eb0b2dd08e432d4e45786e426f4999feee1a1"
     np.testing.assert_array_equal(sobol_points("golden", 7, 77, 5), points[:77, :5])
+    np.testing.assert_array_equal(sobol_points("golden", 7, 50, 32, first=192), points[192:242])
     assert not np.intersect1d(points, sobol_points("golden", 8, 1000, 32)).size
 
 
