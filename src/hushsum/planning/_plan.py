@@ -844,7 +844,7 @@ def plan(request: PlanRequest) -> Plan:
     >>> hs.plan(records=241_000, dim=3, epsilon=1.0, bandwidth=5.0, trust="local").best.method
     'reports'
     >>> hs.plan(records=241_000, dim=3, error=0.003, bandwidth=5.0).best.epsilon
-    0.044
+    0.05
     """
     return request.plan()
 
