@@ -23,7 +23,7 @@ from benchmarks.outside_audits.worlds import (
     table_loss,
 )
 from hushsum.methods import Ranks, rank_sensitivity
-from hushsum.models import _neighbors as outlier_detector
+from hushsum.models import _outliers as outlier_detector
 from hushsum.privacy import GAUSSIAN, LAPLACE, PERMUTE_AND_FLIP, Relation
 from hushsum.tally import Tally
 
@@ -59,7 +59,7 @@ def model_worlds() -> Iterator[World]:
         ),
         ("PrivateNeighbors", "one record", partial(hs.PrivateNeighbors, **_SKETCH), plain),
         ("PrivateSampler", "one record", partial(hs.PrivateSampler, **_SKETCH), plain),
-        ("PrivateOutlierDetector", "one record", partial(hs.PrivateOutlierDetector, **_SKETCH), plain),
+        ("PrivateOutlierDetector", "one record", partial(hs.PrivateOutlierDetector, method="kernel", **_SKETCH), plain),
         (
             "PrivateLinearSVC, sketch",
             "one record",
@@ -150,7 +150,7 @@ def _contamination(budget: Budget) -> Sampler:
     data = [[-0.9]], [[-0.9], [0.9]]
 
     def make(share: float | None, **arguments: Any) -> Any:
-        return hs.PrivateOutlierDetector(**_SKETCH, contamination=share, **arguments)
+        return hs.PrivateOutlierDetector(**_SKETCH, method="kernel", contamination=share, **arguments)
 
     exact = [draws_of(make(None, epsilon=1e8), (each,), Budget(1e8))().parts["similarity"] for each in data]
     draws = [draws_of(make(0.5, epsilon=budget.epsilon), (each,), budget) for each in data]

@@ -27,7 +27,8 @@ from ._encoder import PublicEncoder
 from ._functional import PrivateGaussianProcessRegressor, PrivateKernelSVC, feature_space, vectors_within
 from ._linear import REGRESSION_METHODS, PrivateLinearSVC, PrivateRegressor
 from ._modes import PrivateModes
-from ._neighbors import PrivateNeighbors, PrivateOutlierDetector
+from ._neighbors import PrivateNeighbors
+from ._outliers import PrivateOutlierDetector
 from ._public_rows import PUBLIC_PARAMETERS, median_distance, visible_bandwidth
 from ._sampler import PrivateSampler, by_chain, by_rejection, diverse_choice, from_grid, from_list
 from ._synthesizer import PrivateSynthesizer, ProductMixture, fit_mixture

@@ -116,7 +116,12 @@ def enough_records(functions: Iterable[ReleasedFunction]) -> bool:
     for function in functions:
         count += function.count
         variance += float(getattr(function, "count_stderr", 0.0)) ** 2
-    return count >= _STANDARD_ERRORS * math.sqrt(variance)
+    return is_enough(count, math.sqrt(variance))
+
+
+def is_enough(count: float, error: float) -> bool:
+    """Whether a noisy number of records is five of its standard errors or more."""
+    return count >= _STANDARD_ERRORS * error
 
 
 def shares_within_noise(counts: Floats, errors: Floats) -> Floats:

@@ -25,7 +25,7 @@ from hushsum.privacy.accounting import promise_of_one
 from hushsum.records import Bounds
 from hushsum.releases import CoefficientFunction
 
-from ._accuracy import terms_of
+from ._accuracy import part_of, terms_of
 from ._classifier import PrivateClassifier, after_scaling
 from ._clusters import (
     REFINING_STEPS,
@@ -43,6 +43,7 @@ from ._clusters import (
 from ._column_scaling import ColumnScaling
 from ._density import FUNCTIONAL, FunctionalSums, KernelTable
 from ._linear_rules import LogisticSteps
+from ._outlier_scores import ScaledDensity, density_share
 
 PROMISE = Promise.of(epsilon=8.0, delta=1e-6)
 _CLAIM = Claim(
@@ -55,6 +56,8 @@ _CLAIM = Claim(
     secure=True,
 )
 _SEED = 7
+# More than a grid counts.
+_COLUMNS = 4
 
 
 def _density(bandwidths: tuple[float, ...], promise: Promise) -> Separated:
@@ -197,6 +200,36 @@ def _scaled_classes(number: int, promise: Promise) -> Separated:
     return Separated(exact, release, np.ones((1, 1)), allowed, normal_chances(distance))
 
 
+def _scaled_density(number: int, promise: Promise) -> Separated:
+    """A person with ``number`` equal records far from a crowd, in the density of an outlier detector.
+
+    Of all steps the density is audited, whose bandwidth, size and units were released before, against the
+    part of the promise that is left to it. An auditor sees these too.
+    """
+    record = np.full((number, _COLUMNS), 0.9)
+    crowd = np.random.default_rng(_SEED).normal(-0.5, 0.1, size=(60, _COLUMNS))
+    sides, box = (crowd, np.concatenate((crowd, record))), [(-1.0, 1.0)] * _COLUMNS
+    spent = promise_of_one(promise, number)
+
+    def released(side: int) -> tuple[float, float]:
+        """The test of one record more, and its mean with the record less that without."""
+        function, scaling = ScaledDensity(box, spent, 60.0, _SEED).released(sides[side])
+        without, added = (
+            counted(function.basis, scaling.units(rows)).astype(np.float64) for rows in (crowd, record)
+        )
+        length = math.sqrt(float(np.square(added).sum()) * function.cell_variance)
+        likelihood = float(((function.table - without) * added).sum()) / length
+        return likelihood, float(np.square(added).sum()) / length
+
+    def release(side: int, seed: int | None) -> NDArray[np.float64]:
+        return np.array([released(side)[0]])
+
+    _, distance = released(0)
+    allowed = allowed_distance(part_of(promise, density_share(_COLUMNS, promise)))
+    exact = np.zeros(1), np.array([distance])
+    return Separated(exact, release, np.ones((1, 1)), allowed, normal_chances(distance))
+
+
 @dataclass(frozen=True, slots=True)
 class _ObservedSteps(LogisticSteps):
     """Steps whose noisy sums an auditor sees, as everyone may; ``seen`` collects what it computes from them:
@@ -264,9 +297,10 @@ def _gradients(number: int, promise: Promise) -> Separated:
 
 
 _GRADIENTS = "PrivateClassifier, all gradient steps"
-_CLUSTERS, _SCALED = (
+_CLUSTERS, _SCALED, _OUTLIERS = (
     "PrivateKMeans and PrivateMixture, all steps",
     "PrivateClassifier, columns in units of their own",
+    "PrivateOutlierDetector, density of columns in units of their own",
 )
 for name, pair, make, thorough in (
     ("PrivateDensity, functional", "one record", partial(_density, (2.0,)), False),
@@ -277,5 +311,7 @@ for name, pair, make, thorough in (
     (_GRADIENTS, "a person with three records", partial(_gradients, 3), True),
     (_SCALED, "one record", partial(_scaled_classes, 1), True),
     (_SCALED, "a person with three records", partial(_scaled_classes, 3), True),
+    (_OUTLIERS, "one record", partial(_scaled_density, 1), True),
+    (_OUTLIERS, "a person with three records", partial(_scaled_density, 3), True),
 ):
     register_mechanism(MechanismCase(name, pair, make, PROMISE, thorough))

@@ -27,17 +27,20 @@ TAIL: Final = 0.3
 """The map is straight between the quantiles of 30 % and 70 %."""
 # How much further away a value is at twice the distance, beyond the quantiles; about ln 2.
 _DOUBLING: Final = 0.7
-# Units are clipped at this many standard deviations.
 _FURTHEST: Final = 3.0
 # Columns that vary less, in the units of the map, are not enlarged to a variance of 1.
 _NARROWEST: Final = 0.15
-_EVEN, _HALVINGS = 16, 19
+_EVEN, _HALVINGS = 16, 18
+COARSE, _FEW_HALVINGS = 4, 2
 _FINER: Final = ((256, 0.001), (64, 0.01))
-"""Each range is cut into 16 even parts, and next to its ends and to 0 into halves of halves of these.
+"""Each range is cut into 16 even parts, and next to its ends and to 0 into halves of halves of these; or
+coarsely into 4, whose outer ones are halved twice.
 
 All of these were chosen on the tuning sets of `benchmarks.accuracy.classifier_peers`. Quantiles from 25 to
 35 %, doublings from 0.5 to 1 and 8 to 32 parts are nearly as good there.
 """
+EVEN_PARTS: Final = (COARSE, _EVEN, *(parts for parts, _ in _FINER))
+"""Into how many even parts ranges may be cut."""
 _FENCE, _TAILS, _ALIKE = 1.5, 1.9, 0.1
 """Tukey's fences: this many distances of the quartiles beyond them. Where half of the values are nearly
 alike, the distance of the quantiles of 10 and 90 % divided by 1.9, which is the same for normal columns.
@@ -66,7 +69,8 @@ def bin_edges(low: float, high: float, even: int = _EVEN) -> Floats:
     (53, True)
     """
     parts = np.linspace(low, high, even + 1)
-    steps = (high - low) / even * 0.5 ** np.arange(1, _HALVINGS)
+    halvings = _FEW_HALVINGS if even == COARSE else _HALVINGS
+    steps = (high - low) / even * 0.5 ** np.arange(1, halvings + 1)
     towards = [low, high, *([0.0] if low < 0.0 < high else [])]
     finer = np.concatenate([[each - steps, each + steps] for each in towards]).ravel()
     inside = finer[(finer > low) & (finer < high)]
@@ -199,9 +203,11 @@ class ColumnScaling:
     half: Floats
     mean: Floats
     spread: Floats
+    furthest: float = _FURTHEST
+    """Units are clipped at this many standard deviations."""
 
     @classmethod
-    def of(cls, box: Sequence[Pair], values: object) -> ColumnScaling:
+    def of(cls, box: Sequence[Pair], values: object, furthest: float = _FURTHEST) -> ColumnScaling:
         """By middle and half distance of the quantiles, mean and spread of each column, shape (columns, 4);
         ValueError if they are not that.
         """
@@ -210,15 +216,25 @@ class ColumnScaling:
         (low, high), (middle, half, mean, spread) = pairs.T, found.T
         inside = (low <= middle) & (middle <= high)
         require((inside & (half > 0.0) & (spread > 0.0)).all(), "scaling")
-        return cls(low, high, middle, half, mean, spread)
+        return cls(low, high, middle, half, mean, spread, furthest)
 
     @classmethod
-    def of_histograms(cls, box: Sequence[Pair], found: Histograms) -> ColumnScaling:
+    def of_bounds(cls, box: Sequence[Pair], furthest: float = _FURTHEST) -> ColumnScaling:
+        """From the middle of the bounds, with their ends at the furthest values."""
+        low, high = np.array(box, np.float64).T
+        mean, spread = np.zeros_like(low), np.full_like(low, 1.0 / furthest)
+        return cls(low, high, (low + high) / 2.0, (high - low) / 2.0, mean, spread, furthest)
+
+    @classmethod
+    def of_histograms(
+        cls, box: Sequence[Pair], found: Histograms, tail: float = TAIL, furthest: float = _FURTHEST
+    ) -> ColumnScaling:
         """By estimated shares of the bins, in which records are taken to be spread evenly; or at the ends of
-        their range where a column has these two values alone, as indicators have.
+        their range where a column has these two values alone, as indicators have. The map is straight between
+        the quantiles of ``tail`` and 1 − ``tail``.
         """
         low, high = np.array(box, np.float64).T
-        spans = np.array([found.quantiles(column, (TAIL, 1.0 - TAIL)) for column in range(len(low))])
+        spans = np.array([found.quantiles(column, (tail, 1.0 - tail)) for column in range(len(low))])
         # Where both are in one bin, that bin takes the place of their distance.
         columns = list(zip(found.edges, found.shares, strict=True))
         widest = [np.diff(edges)[shares.argmax()] for edges, shares in columns]
@@ -231,7 +247,7 @@ class ColumnScaling:
             units = plain._one(column)._compressed(places.reshape(-1, 1)).reshape(places.shape).mean(axis=1)
             mean[column] = shares @ units / shares.sum()
             spread[column] = np.sqrt(shares @ np.square(units - mean[column]) / shares.sum())
-        return cls(low, high, plain.middle, half, mean, np.maximum(spread, _NARROWEST))
+        return cls(low, high, plain.middle, half, mean, np.maximum(spread, _NARROWEST), furthest)
 
     def array(self) -> Floats:
         """What :meth:`of` reads."""
@@ -240,12 +256,13 @@ class ColumnScaling:
     def units(self, X: Floats) -> Floats:
         """Rows in these units."""
         inside = self._compressed(np.clip(X, self.low, self.high))
-        return np.asarray(np.clip((inside - self.mean) / self.spread, -_FURTHEST, _FURTHEST))
+        return np.asarray(np.clip((inside - self.mean) / self.spread, -self.furthest, self.furthest))
 
     def _one(self, column: int) -> ColumnScaling:
         one = slice(column, column + 1)
         parts = self.low, self.high, self.middle, self.half, self.mean, self.spread
-        return ColumnScaling(*(each[one] for each in parts))
+        low, high, middle, half, mean, spread = (each[one] for each in parts)
+        return ColumnScaling(low, high, middle, half, mean, spread, self.furthest)
 
     def _compressed(self, values: Floats) -> Floats:
         distances = (values - self.middle) / self.half

@@ -408,20 +408,13 @@ class LogisticSteps:
         step = math.sqrt(drawn.variance * self.dim) / basis.unit * self._length / max(records, 1.0)
         return step / math.sqrt(schedule.steps)
 
-    def class_counts(self, codes: NDArray[Any]) -> tuple[Floats, float]:
-        """Noisy numbers of records of the classes, and their standard error."""
-        basis = Marginals.of([NumberColumn(0, self.classes, bins=self.classes)], [(0,)])
-        spent = {**terms_of(part_of(self.promise, STEPS_COUNT_SHARE)), "count_share": _TOTAL_SHARE}
-        released: Any = Tally(basis, HammingKernel(1)).add(codes[:, None].astype(np.float64)).release(**spent)
-        return released.table[0].astype(np.float64), math.sqrt(released.cell_variance)
-
     def fit(self, vectors: Floats, codes: NDArray[Any]) -> dict[str, Floats]:
         """Weights of shape (classes, dim + 1), noisy counts and shares of the classes. Spends the promise.
 
         All steps together go so far that noise may move the logarithm of the odds by 2 if nothing
         counteracts it, and less far where noise is large: then predictions stay near the shares.
         """
-        counts, error = self.class_counts(codes)
+        counts, error = class_counts(codes, self.classes, part_of(self.promise, STEPS_COUNT_SHARE))
         sizes = np.maximum(counts, _FLOOR * error)
         shares, records = sizes / sizes.sum(), float(sizes.sum())
         longer = replace(self, spare=_SPARE)
@@ -484,18 +477,30 @@ class LogisticSteps:
         return np.concatenate((-found, found)) / 2.0 if self.classes == 2 else found
 
 
-def probabilities(logits: Floats) -> Floats:
-    """The probability of each class, shape (n, classes). Each row's bits depend on that row alone.
+def class_counts(codes: NDArray[Any], classes: int, promise: Promise) -> tuple[Floats, float]:
+    """Noisy numbers of records of the classes, and their standard error. Spends ``promise``."""
+    basis = Marginals.of([NumberColumn(0, classes, bins=classes)], [(0,)])
+    spent = {**terms_of(promise), "count_share": _TOTAL_SHARE}
+    released: Any = Tally(basis, HammingKernel(1)).add(codes[:, None].astype(np.float64)).release(**spent)
+    return released.table[0].astype(np.float64), math.sqrt(released.cell_variance)
 
-    eˣ is (1 + x/2¹⁶)^(2¹⁶), by squaring: a library's exponential may differ in the last bit with the place of
-    a number in an array.
+
+def exponential(exponents: Floats) -> Floats:
+    """eˣ of numbers from −30 to 0, as (1 + x/2¹⁶)^(2¹⁶), by squaring: a library's exponential may differ in
+    the last bit with the place of a number in an array.
     """
+    powers = 1.0 + np.maximum(exponents, DEEPEST) / (1 << _SQUARINGS)
+    for _ in range(_SQUARINGS):
+        powers = powers * powers
+    return np.asarray(powers)
+
+
+def probabilities(logits: Floats) -> Floats:
+    """The probability of each class, shape (n, classes). Each row's bits depend on that row alone."""
     highest = logits[:, 0]
     for column in logits.T[1:]:
         highest = np.maximum(highest, column)
-    masses = 1.0 + np.maximum(logits - highest[:, None], DEEPEST) / (1 << _SQUARINGS)
-    for _ in range(_SQUARINGS):
-        masses = masses * masses
+    masses = exponential(logits - highest[:, None])
     total = masses[:, 0]
     for column in masses.T[1:]:
         total = total + column

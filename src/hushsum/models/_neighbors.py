@@ -1,15 +1,12 @@
-"""How many private records are near a point: neighbours of public candidates, and outliers."""
+"""How many private records are near a public candidate; and models of vectors with a declared radius."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from fractions import Fraction
-from typing import Any, ClassVar, Final, NoReturn
+from typing import ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import OutlierMixin
 
 from hushsum._types import Box, Floats
 from hushsum.declaration import setting
@@ -22,17 +19,16 @@ from hushsum.kernels import (
     PolynomialKernel,
     positive_integer,
 )
-from hushsum.methods import MONOMIALS, private_quantiles
-from hushsum.privacy import LAPLACE, PERMUTE_AND_FLIP, Mechanism, Promise
+from hushsum.methods import MONOMIALS
+from hushsum.privacy import Promise
 from hushsum.records import clipped_to_ball
-from hushsum.releases import Answers, Bundle, CoefficientFunction, ReleasedFunction, normal_answers
-from hushsum.tables import MOST_SQUARED, Monomials
-from hushsum.tally import Tally
+from hushsum.releases import Answers, ReleasedFunction
+from hushsum.tables import MOST_SQUARED
 
-from ._accuracy import MODEL_COUNT_SHARE, PLANNED, PredictedError, enough_records, terms_of
-from ._base import Drawn, KeptRecords, declared
+from ._accuracy import PredictedError
+from ._base import declared
 from ._public_rows import USUAL_RECORDS
-from ._table_model import POWER, KernelModel, TableModel
+from ._table_model import KernelModel, TableModel
 
 _MANY_COLUMNS: Final = 32
 
@@ -205,197 +201,3 @@ class PrivateNeighbors(EmbeddingModel, TableModel):
     def _predicted_error(self, records: int, n_features: int, promise: Promise) -> PredictedError:
         predicted = super()._predicted_error(records, n_features, promise)
         return PredictedError("count", predicted.error * records, records, predicted.note)
-
-
-QUANTILE_SHARE = Fraction(1, 4)
-"""The part of ε that pays for the threshold, where it is a quantile of the records' own scores."""
-
-# What a paid threshold may be: even in ratios, since scores range over orders of magnitude.
-_THRESHOLDS: Floats = np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 601)])
-
-
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    function: ReleasedFunction
-    offset: float
-    too_few: bool
-
-
-@declared
-class PrivateOutlierDetector(OutlierMixin, EmbeddingModel):  # type: ignore[misc]
-    """Predicts which points are like few of the private records: low similarity is an outlier.
-
-    The score of a point is the share of the records that are near it, weighted by similarity, from one
-    released sketch; with more than about ``300/ε`` records. Below about
-    ``70/ε`` the private count cannot be distinguished from noise: it then knows only that points
-    outside ``bounds`` are outliers.
-
-    For vectors of a text or image model, in hundreds of columns, declare ``radius``: hash rows see nothing
-    there. The score is then the mean squared cosine of the angle to the records, from their second moments,
-    or, where noise would hide these, the mean cosine. Such scores have no natural threshold: give
-    ``contamination``.
-
-    Attributes
-    ----------
-    offset_ : float
-        The threshold in use; only after the release.
-    claim_, released_
-        What was spent, and for what; only after the release.
-
-    Privacy
-    -------
-    Unit: one record; neighbours: add/remove. The sketch takes ε, or with ``contamination`` ¾ of it and all of
-    δ; then one grid point is chosen by permute-and-flip for ¼ of ε, by the ranks of the records' scores under
-    the sketch that was already released. A record's score depends on it and on public things alone, so it
-    changes the ranks as in any private quantile; the two steps compose, adaptively, to the claim.
-
-    What :meth:`predict` says *of the private records themselves* is as private as the records.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> records = np.random.default_rng(1).normal(0.0, 0.1, size=(20_000, 2))
-    >>> model = PrivateOutlierDetector(epsilon=1.0, random_state=0).fit(records)
-    >>> model.predict([[0.0, 0.0], [0.9, -0.9]]).tolist()
-    [1, -1]
-    """
-
-    COMMAND = "outliers"
-    DEFAULT_BANDWIDTH = 0.25
-    CLEAR = 20.0
-    # Looked at on two of the four classes of AG News against a third one: outliers are decided better by
-    # squares at ε = 1, and by products at 0.1.
-    novelty = True
-    """As in scikit-learn: the detector is for new points. Of the records themselves, the share below the
-    threshold is ``contamination`` up to the error of a private quantile only.
-    """
-    threshold: float = setting(
-        0.01,
-        "Scores below it are outliers: a declared number, which costs nothing. Where the records are "
-        "uniform over the bounds, typical scores are small in many columns: widen the bandwidth, or lower "
-        "the threshold.",
-        at_least=0,
-        at_most=1,
-    )
-    contamination: float | None = setting(
-        None,
-        "In place of threshold: the fraction of the records that shall fall below the threshold. This "
-        "quantile of the records' scores is private: a quarter of ε pays for it, and the records are kept, "
-        "in secret, until the release. The fraction is met up to the error of a private quantile, about "
-        "30/ε records, never exactly.",
-        above=0,
-        at_most=0.5,
-    )
-    power: int = setting(4, POWER)
-
-    @property
-    def fit_predict(self) -> NoReturn:
-        """Not available, as in scikit-learn's novelty detectors."""
-        raise AttributeError(
-            "fit_predict is not available: the detector is for new points, and what it reports about the "
-            "private records themselves is as private as they are; call fit, then predict"
-        )
-
-    def _start(self, seed: int) -> tuple[Tally, KeptRecords]:
-        """The tally, and the records themselves where their scores are needed for the threshold."""
-        return self._empty(seed), KeptRecords()
-
-    def _count(self, secret: tuple[Tally, KeptRecords], X: Floats, y: Any) -> None:
-        tally, kept = secret
-        tally.add(X)
-        if self.contamination is not None:
-            kept.add(X.copy(), np.empty(len(X)))
-
-    def compared_by(self, n_features: int) -> list[Kernel]:
-        """The kernel of hash rows, where there are any."""
-        return [] if self.radius is not None else super().compared_by(n_features)
-
-    def kept_per_record(self, n_features: int) -> int:
-        return 0 if self.contamination is None else n_features
-
-    def _predicted_error(self, records: int, n_features: int, promise: Promise) -> PredictedError:
-        box = self.column_bounds(n_features)
-        error = self._error_of(self._kernel(n_features), records, promise, box)
-        return PredictedError("score", error, records, PLANNED)
-
-    def _mechanism(self, promise: Promise, n_features: int | None) -> Mechanism:
-        # Hash rows, of which a record changes one cell each, always have less variance by Laplace noise.
-        hashed = promise.pure and self.radius is None
-        noise = Mechanism.of(LAPLACE) if hashed else super()._mechanism(promise, n_features)
-        return noise if self.contamination is None else noise + Mechanism.of(PERMUTE_AND_FLIP)
-
-    def _draw(self, secret: tuple[Tally, KeptRecords], promise: Promise) -> Drawn:
-        tally, kept = secret
-        assert promise.epsilon is not None
-        paid = QUANTILE_SHARE * promise.epsilon if self.contamination is not None else Fraction(0)
-        rest = terms_of(replace(promise, epsilon=promise.epsilon - paid))
-        function = tally.release(**rest, count_share=MODEL_COUNT_SHARE)
-        offset = float(self.threshold)
-        if self.contamination is not None:
-            scores = _scores_alone(function, kept.all()[0])
-            quantile: Any = {"epsilon": paid}
-            chosen = private_quantiles(
-                scores[:, None], self.contamination, bounds=(0.0, 1.0), grid=_THRESHOLDS, **quantile
-            )
-            offset = chosen.values[0][0]
-        return Drawn({"similarity": function}, {"offset": np.array([offset])})
-
-    def _part_columns(self) -> dict[str, int]:
-        return {"similarity": self.n_features_in_}
-
-    def _open(self, bundle: Bundle) -> _Reading:
-        function = bundle.parts["similarity"]
-        return _Reading(function, float(bundle.arrays["offset"][0]), not enough_records([function]))
-
-    def score_samples(self, X: object) -> Floats:
-        """The share of the records that are near each point, shape (n_queries,); the lower, the stranger."""
-        queries = self._queries(X)
-        reading: _Reading = self._reading()
-        if reading.too_few:
-            inside: Floats = (queries == self._within_bounds(queries)).all(axis=1).astype(np.float64)
-            return inside
-        return reading.function(in_ball(reading.function, queries))
-
-    def query(self, X: object, *, level: float = 0.95) -> Answers:
-        """The score of each point with standard error and interval; without them where there are
-        too few records.
-        """
-        queries = self._queries(X)
-        reading: _Reading = self._reading()
-        if reading.too_few:
-            scores = self.score_samples(X)
-            return normal_answers(scores, np.full(len(scores), np.nan), level, queries)
-        return reading.function.query(in_ball(reading.function, queries), level=level)
-
-    def decision_function(self, X: object) -> Floats:
-        """The score less the threshold, shape (n_queries,); negative for outliers."""
-        return self.score_samples(X) - self.offset_
-
-    def predict(self, X: object) -> NDArray[np.int64]:
-        """1 for points like the records, −1 for outliers, shape (n_queries,)."""
-        return np.where(self.decision_function(X) >= 0.0, 1, -1)
-
-    @property
-    def offset_(self) -> float:
-        """The threshold in use; only after the release."""
-        return float(self.released_.arrays["offset"][0])
-
-
-def _scores_alone(function: ReleasedFunction, records: Floats) -> Floats:
-    """Scores of private records, each computed from its record alone, bit for bit.
-
-    A product of matrices would give a record other last bits beside other records, and so move the rank of
-    more than one record. Here every record is multiplied by itself, in NumPy's own sums of a fixed order.
-    """
-    if not isinstance(function, CoefficientFunction) or not isinstance(function.basis, Monomials):
-        return function(records)
-    basis, kernel = function.basis, function.kernel
-    assert isinstance(kernel, InnerProductKernel)
-    units = clipped_to_ball(records.astype(np.float64), kernel.radius) / kernel.radius
-    squares = kernel.inner_degree() == 2
-    sums = basis.moments(function.table) if squares else function.table[0] / basis.unit
-    scores = np.empty(len(units))
-    for place, row in enumerate(units):
-        products = np.sum(sums * row, axis=-1)
-        scores[place] = np.sum(products * row) if squares else products
-    return np.asarray(scores / max(function.count, 1.0))

@@ -19,7 +19,8 @@ KINDS = sorted(name for name, kind in MODELS.items() if kind.DEFAULT_BANDWIDTH)
 
 def model_of(name: str, **given: Any) -> Any:
     known = {each.name for each in MODELS[name].PARAMETERS}
-    declared = {"classes": [0, 1], "method": "kernel" if name == "PrivateClassifier" else None, **given}
+    choosing = ("PrivateClassifier", "PrivateOutlierDetector")
+    declared = {"classes": [0, 1], "method": "kernel" if name in choosing else None, **given}
     return MODELS[name](random_state=0, **{k: v for k, v in declared.items() if k in known and v is not None})
 
 
