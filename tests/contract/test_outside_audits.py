@@ -36,11 +36,12 @@ SMOKE_TESTED = frozenset(
         "PrivateKMeans and PrivateMixture, all steps",
         "PrivateClassifier, all gradient steps",
         "PrivateClassifier, columns in units of their own",
+        "PrivateOutlierDetector, density of columns in units of their own",
     }
 )
 """Methods and models of several steps, which ``tests/statistical`` audits step by step and as a whole. Each
 step of the two clusterings, and the second of the classifier by class means, is a table of class moments,
-which has a world; a gradient step is a table of monomials.
+which has a world; a gradient step is a table of monomials, and a density of outliers one of Fourier features.
 """
 
 
