@@ -59,7 +59,12 @@ def model_worlds() -> Iterator[World]:
         ),
         ("PrivateNeighbors", "one record", partial(hs.PrivateNeighbors, **_SKETCH), plain),
         ("PrivateSampler", "one record", partial(hs.PrivateSampler, **_SKETCH), plain),
-        ("PrivateOutlierDetector", "one record", partial(hs.PrivateOutlierDetector, method="kernel", **_SKETCH), plain),
+        (
+            "PrivateOutlierDetector",
+            "one record",
+            partial(hs.PrivateOutlierDetector, method="kernel", **_SKETCH),
+            plain,
+        ),
         (
             "PrivateLinearSVC, sketch",
             "one record",

@@ -79,7 +79,8 @@ def test_the_records_are_kept_only_where_they_are_needed_and_only_until_the_rele
     declared = hs.PrivateOutlierDetector(method="kernel").partial_fit(cluster(100))
     assert declared._state.secret[1]._features == []
     assert declared.kept_per_record(3) == 0
-    for needed in ({"method": "kernel", "contamination": 0.1}, {}):
+    both: tuple[dict[str, Any], ...] = ({"method": "kernel", "contamination": 0.1}, {})
+    for needed in both:
         model = hs.PrivateOutlierDetector(**needed).partial_fit(cluster(100)).partial_fit(cluster(50))
         assert len(model._state.secret[1].all()[0]) == 150
         assert model.kept_per_record(3) == 3
