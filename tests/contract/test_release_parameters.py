@@ -11,10 +11,12 @@ import pytest
 from pydantic import ValidationError
 
 import hushsum as hs
+from hushsum.errors import ClaimError
+from hushsum.kernels import GaussianKernel
 from hushsum.methods import method_named, method_names
 from hushsum.models import PrivateDensity
 from hushsum.privacy import Booking, BookingKeywords, ReleaseKeywords, ReleaseRequest, Statement
-from hushsum.secret_functions import FreshAnswers, answer_once, serve
+from hushsum.secret_functions import FreshAnswers, answer_once, density_function, serve
 from hushsum.service.schemas import ReleaseClaimRequest
 from tests.contract.fitted_models import MODELS
 
@@ -82,3 +84,22 @@ def test_every_releasing_call_takes_a_budget_and_a_key_and_nothing_else_of_a_led
 def test_nothing_is_recorded_without_a_budget() -> None:
     assert Booking.of(None, None) is None
     assert PrivateDensity().budget is None
+
+
+def test_the_claim_is_that_of_the_call_and_never_a_weaker_default_of_the_method() -> None:
+    rows: Any = [[0.1], [0.4], [0.9]] * 100
+    given: Any = {"method": "kme", "bandwidth": 0.2, "bounds": (0, 1)}
+    with pytest.raises(ClaimError, match="delta"):
+        hs.release(rows, epsilon=1.0, **given)
+    with pytest.raises(ClaimError, match="replace"):
+        hs.release(rows, epsilon=1.0, delta=1e-6, **given)
+    claim = hs.release(rows, epsilon=1.0, delta=1e-6, relation="replace", **given).claim
+    assert (claim.relation.value, claim.delta) == ("replace", 1e-6)
+
+
+@pytest.mark.parametrize("name", ["relation", "population", "rows"])
+def test_a_served_function_takes_no_other_keywords_of_a_release(name: str) -> None:
+    function = density_function([[0.0]], GaussianKernel(dim=1, bandwidth=1.0), bounds=(0, 1))
+    other: Any = {name: 1}
+    with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
+        serve(function, epsilon=1.0, delta=1e-6, **other)

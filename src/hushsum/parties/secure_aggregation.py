@@ -51,6 +51,7 @@ from hushsum.privacy import (
     Trust,
     checked_unit,
     noise_shares,
+    stated_json,
     unit_in_words,
 )
 from hushsum.releases import UNSEEN_SHARE, NoisyTable, PublicFacts, function_type, largest_step
@@ -228,14 +229,14 @@ def _request_as_json(request: ReleaseRequest) -> dict[str, Any]:
     return {
         **{name: None if number is None else str(number) for name, number in numbers.items()},
         **{name: getattr(request, name) for name in _OPTIONS},
-        "statement": request.statement.as_json(),
+        **stated_json(request.statement),
     }
 
 
 def _request_from_json(values: dict[str, Any]) -> ReleaseRequest:
     numbers = {name: RATIONAL.optional().read(values[name]) for name in _NUMBERS}
     FLAG.read(values["allow_large_delta"])
-    statement = Statement.from_json(values["statement"])
+    statement = Statement.from_json(values.get("statement", {}))
     return ReleaseRequest(**numbers, **{name: values[name] for name in _OPTIONS}, statement=statement)
 
 

@@ -22,7 +22,16 @@ from hushsum.methods import (
     all_methods,
     method_named,
 )
-from hushsum.privacy import AUTO, BINOMIAL, GAUSSIAN, RECORD, ReleaseKeywords, ReleaseRequest, checked_unit
+from hushsum.privacy import (
+    AUTO,
+    BINOMIAL,
+    GAUSSIAN,
+    RECORD,
+    STATED,
+    ReleaseKeywords,
+    ReleaseRequest,
+    checked_unit,
+)
 from hushsum.records import (
     Bounds,
     DeclaredBounds,
@@ -583,9 +592,14 @@ insecure_noise_seed
         made = built(chosen, dim, names, bounds)
         warn_of_bandwidth(made, bounds, names)
         sized: dict[str, Any] = {"records": spec.records} if known.sized else {}
-        kept = {name: each for name, each in given.items() if name in OneCallKeywords.__annotations__}
+        # Also those that were not given: the defaults are those of this call, not of the method.
+        kept = {
+            name: getattr(request, name) for name in OneCallKeywords.__annotations__ if name not in STATED
+        }
         with clipping_allowed(allow_clipping):
-            return known.release(X, made, bounds=bounds, columns=names, **kept, **sized)
+            return known.release(
+                X, made, bounds=bounds, columns=names, **kept, **request.statement.as_json(), **sized
+            )
     requested = ReleaseRecords(
         request=request,
         kernel=chosen,

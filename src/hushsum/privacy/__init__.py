@@ -111,6 +111,7 @@ from ._release_request import (
     Statement,
     StatementKeywords,
     check_declared_delta,
+    stated_json,
     stated_mechanism,
     table_noise,
 )
@@ -145,5 +146,6 @@ __all__ = [
     "path_scale", "perturb_lattice", "protecting_distance", "protecting_noises", "pure_mechanism",
     "random_places", "release_noise", "root_above", "root_coefficients", "rounded", "rounded_reach",
     "sample_delta", "sign_gain", "spend", "spend_json", "spent_delta", "spent_epsilon", "spent_rho", "stage",
-    "standard_normal", "stated_mechanism", "stream_noise", "table_noise", "unit_in_words", "what_was_spent",
+    "standard_normal", "stated_json", "stated_mechanism", "stream_noise", "table_noise", "unit_in_words",
+    "what_was_spent",
 ]  # fmt: skip

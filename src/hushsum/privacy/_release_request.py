@@ -84,6 +84,11 @@ class Statement:
         return found
 
 
+def stated_json(statement: Statement) -> dict[str, Any]:
+    """A statement as an entry of a larger object; nothing where nothing is stated."""
+    return {"statement": stated} if (stated := statement.as_json()) else {}
+
+
 STATED: Final = tuple(each.name for each in parameters_of(Statement))
 
 

@@ -38,7 +38,7 @@ from hushsum.files import (
     write_container,
 )
 from hushsum.kernels import Kernel, counts_records, kernel_as_json, kernel_in_words, records_in_words
-from hushsum.privacy import Claim, Statement
+from hushsum.privacy import Claim, Statement, stated_json
 from hushsum.records import Bounds, as_sets, bounds_in_words, column_groups, names_in_words, numbers_of
 from hushsum.tables import Basis, Reading, load_baselines
 from hushsum.version import PRODUCER
@@ -527,7 +527,7 @@ class Description:
             "error": self.error,
             **{detail.name: detail.value for detail in self.details},
             "producer": f.producer,
-            **_stated(f.statement),
+            **stated_json(f.statement),
         }
 
     def facts(self) -> list[tuple[str, str]]:
@@ -573,18 +573,13 @@ class PublicFacts:
 
     def as_json(self) -> Header:
         """For the header of a file."""
-        return {"claim": self.claim.as_json(), "producer": self.producer, **_stated(self.statement)}
+        return {"claim": self.claim.as_json(), "producer": self.producer, **stated_json(self.statement)}
 
     @classmethod
     def from_json(cls, header: Header) -> PublicFacts:
         """The facts of a file's header."""
         statement = Statement.from_json(header.get("statement", {}))
         return cls(Claim.from_json(header["claim"]), stored_text(header["producer"]), statement)
-
-
-def _stated(statement: Statement) -> dict[str, Any]:
-    """A statement that says something, in JSON."""
-    return {"statement": stated} if (stated := statement.as_json()) else {}
 
 
 Payload = tuple[Header, Sequence[Buffer | Section], Section | None]

@@ -603,6 +603,8 @@ class ServedFunction(Secret):
 
 def _requested(epsilon: float, delta: float | None, keywords: BookingKeywords) -> ReleaseRequest:
     """The request of a call, with a δ that was checked."""
+    if unknown := keywords.keys() - BookingKeywords.__annotations__.keys():
+        raise TypeError(f"got an unexpected keyword argument {min(unknown)!r}")
     request = ReleaseRequest.of(epsilon=epsilon, delta=delta, **keywords)
     request.check_delta()
     return request

@@ -60,6 +60,7 @@ from hushsum.privacy import (
     another_release,
     calibrate,
     spend,
+    stated_json,
     stated_mechanism,
     stream_noise,
 )
@@ -571,7 +572,7 @@ class StreamFile:
                 "rounded": terms.rounded,
                 "count_share": str(terms.count_share),
                 "insecure_noise_seed": terms.insecure_noise_seed,
-                "statement": terms.statement.as_json(),
+                **stated_json(terms.statement),
                 "journal": len(notes),
             }
             parts: list[Buffer | Section] = [
@@ -668,8 +669,8 @@ def _sizes(header: Header) -> tuple[int, ...]:
 
 
 def _build(header: Header, payload: memoryview) -> tuple[StreamTerms, StreamState]:
-    of_terms = {"claim", "step", "rounded", "count_share", "insecure_noise_seed", "statement"}
-    if set(header) != {"warning", "tally", "released", "journal", "encryption"} | of_terms:
+    of_terms = {"claim", "step", "rounded", "count_share", "insecure_noise_seed"}
+    if set(header) - {"statement"} != {"warning", "tally", "released", "journal", "encryption"} | of_terms:
         raise ValueError("names")
     ends = list(accumulate(_sizes(header), initial=0))
     parts = [payload[start:end] for start, end in pairwise(ends)]
@@ -730,7 +731,7 @@ def _terms(header: Header, step: StreamStep) -> StreamTerms:
         rounded=header["rounded"],
         count_share=stored_rational(header["count_share"]),
         insecure_noise_seed=seed,
-        statement=Statement.from_json(header["statement"]),
+        statement=Statement.from_json(header.get("statement", {})),
     )
 
 
