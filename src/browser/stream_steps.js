@@ -49,6 +49,7 @@ export function stepFrom(value) {
 export function checkStream(found, claim, stated, moved, cells) {
   const intervals = found.strategy.base !== undefined;
   const gain = covarianceOf(found, found.step, found.step);
+  require(gain > 0 && gain < Infinity);
   [found.table, found.count].forEach((variance, i) => {
     require(stated[i].mechanism === SUMS[intervals ? 1 : 0] && claim.mechanism === stated[i].mechanism);
     require(Math.abs(stated[i].variance - variance * gain) <= CLOSE * variance * gain);

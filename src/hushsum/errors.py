@@ -24,7 +24,7 @@
     UserWarning
     ├── SuspiciousParameter   a declared parameter looks read off the records, or does not fit; for the owner
     ├── PublicAssumption      a model takes something of the records as public knowledge
-    ├── RepeatedSpending      a model, or a copy of it with the same records, spends again
+    ├── RepeatedSpending      a model, or a copy of it or of a stream, may spend again
     ├── RepeatedRecords       files with equal contents are counted, each of them
     └── UnsoundRule           a published rule whose proof does not hold is run as it was published
 
@@ -381,7 +381,8 @@ class RepeatedSpending(UserWarning):
     """A model or one of its clones releases again: what each spent adds up if they saw the same records.
 
     A search over parameters and a cross-validation do that once for every fit. Choose parameters on public
-    data, or pay for the choice with ``hushsum.methods.choose``.
+    data, or pay for the choice with ``hushsum.methods.choose``. Or a stream goes on where none of its steps
+    were noted, so that an older copy of its state, which would draw steps again, would not be refused.
     """
 
 

@@ -16,7 +16,13 @@ from typing import IO, TYPE_CHECKING, Any
 
 import typer
 
-from hushsum.errors import PublicAssumption, RepeatedRecords, SuspiciousParameter, UsageError
+from hushsum.errors import (
+    PublicAssumption,
+    RepeatedRecords,
+    RepeatedSpending,
+    SuspiciousParameter,
+    UsageError,
+)
 from hushsum.files import atomic_file
 from hushsum.operations import STANDARD, AnsweredPoints, Progress
 from hushsum.privacy import Claim
@@ -309,7 +315,7 @@ def counting(
         yield progress
 
 
-_PRINTED = (SuspiciousParameter, PublicAssumption, RepeatedRecords)
+_PRINTED = (SuspiciousParameter, PublicAssumption, RepeatedRecords, RepeatedSpending)
 
 
 def refused_strictly(message: str) -> UsageError:

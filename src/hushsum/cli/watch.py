@@ -80,7 +80,8 @@ def watch(
     key = read_key(encryption_key_file)
     approve = _ask if sys.stdin.isatty() and not yes else None
     new = not followed.state.exists()
-    watcher = start_or_continue(followed, time.time(), encryption_key=key, approve=approve)
+    with warnings_printed():
+        watcher = start_or_continue(followed, time.time(), encryption_key=key, approve=approve)
     if watcher is None:
         declined("Nothing was started, and nothing was spent.")
     if new:

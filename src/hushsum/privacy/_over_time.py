@@ -800,7 +800,11 @@ class StreamNoise:
 
     def at(self, step: int) -> tuple[IntegerNoise, IntegerNoise]:
         """The noise of a cell, and of the number of records, in what is shown at a step."""
-        gain = float(self.strategy.gains(self.view, np.array([step]))[0])
+        # The weights of a hostile file may grow without bound.
+        with np.errstate(over="ignore", invalid="ignore"):
+            gain = float(self.strategy.gains(self.view, np.array([step]))[0])
+        if not 0.0 < gain < math.inf:
+            raise ValueError("noise")
         table, count = (
             IntegerNoise(self.mechanism, short_above(each.variance * gain))
             for each in (self.table, self.count)

@@ -2,8 +2,10 @@
 
 An auditor sees every step. A record of the first step is in all of them, which is the worst place for it; a
 record that moves to the last step leaves all and comes to one; two records of a person are twice as much; a
-record that is removed again is two. The functions are rounded to whole counts, so the record is counted in
-many rows, whose noise is far above that.
+record that is removed again is two. Two records of different steps attain what is declared where both are
+forgotten before the end, as in sums that decay: of running sums they attain 0.77 of it in three steps, and
+0.88 in a hundred. So do the few steps of a stream without a horizon. Functions are rounded to whole counts,
+so the record is counted in many rows, whose noise is far above that.
 """
 
 from __future__ import annotations
@@ -11,7 +13,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -42,6 +46,8 @@ def stream_pair(
     max_per_unit: int | None = None,
     removals: bool = False,
     promise: Promise = PROMISE,
+    horizon: int | None = STEPS,
+    decay: Fraction | None = None,
 ) -> Separated:
     """A stream with the records of a unit at some steps against the same with them at others, or nowhere.
 
@@ -61,7 +67,11 @@ def stream_pair(
             relation=relation,
             insecure_noise_seed=seed,
         )
-        return change(prepare_stream(tally, StreamRequest(release=request, horizon=STEPS, removals=removals)))
+        return change(
+            prepare_stream(
+                tally, StreamRequest(release=request, horizon=horizon, decay=decay, removals=removals)
+            )
+        )
 
     fresh, repeatable = prepare(None), prepare(0)
 
@@ -69,7 +79,7 @@ def stream_pair(
         """The sums and the numbers of records without noise."""
         there = np.zeros(STEPS)
         for step, sign in placed:
-            there[step - 1 :] += sign
+            there[step - 1 :] += sign * np.power(float(decay or 1), np.arange(STEPS - step + 1))
         return np.concatenate((_ROWS * there, there))
 
     def release(side: int, seed: int | None) -> Floats:
@@ -96,20 +106,24 @@ def stream_pair(
     )
 
 
-def _case(
-    places: tuple[Placed, Placed], relation: str, max_per_unit: int | None, removals: bool, promise: Promise
-) -> Separated:
-    return stream_pair(places, relation, max_per_unit=max_per_unit, removals=removals, promise=promise)
-
-
 FIRST, LAST = ((1, 1),), ((STEPS, 1),)
 TWICE, REMOVED = ((1, 1), (1, 1)), ((1, 1), (STEPS, -1))
 _NAME = "Stream"
-for pair, places, relation, cap, removals, thorough in (
-    ("a record of the first step", ((), FIRST), "add/remove", None, False, False),
-    ("a record moved from the first to the last step", (FIRST, LAST), "replace", None, False, True),
-    ("a person with two records", ((), TWICE), "add/remove", 2, False, True),
-    ("a record that is removed again", ((), REMOVED), "add/remove", None, True, True),
-):
-    case = partial(_case, places, relation, cap, removals)
-    register_mechanism(MechanismCase(_NAME, pair, case, PROMISE, thorough))
+_FADING = Fraction(1, 2)
+_CASES: tuple[tuple[str, tuple[Placed, Placed], str, dict[str, Any]], ...] = (
+    ("a record of the first step", ((), FIRST), "add/remove", {}),
+    ("a record moved from the first to the last step", (FIRST, LAST), "replace", {"decay": _FADING}),
+    ("a person with two records", ((), TWICE), "add/remove", {"max_per_unit": 2}),
+    ("a record that is removed again", ((), REMOVED), "add/remove", {"removals": True, "decay": _FADING}),
+    ("a record, without a horizon", ((), FIRST), "add/remove", {"horizon": None, "decay": _FADING}),
+    ("a record moved, without a horizon", (FIRST, LAST), "replace", {"horizon": None, "decay": _FADING}),
+)
+
+
+def _case(places: tuple[Placed, Placed], relation: str, more: dict[str, Any], promise: Promise) -> Separated:
+    return stream_pair(places, relation, promise=promise, **more)
+
+
+for number, (pair, places, relation, more) in enumerate(_CASES):
+    case = partial(_case, places, relation, more)
+    register_mechanism(MechanismCase(_NAME, pair, case, PROMISE, thorough=number > 0))

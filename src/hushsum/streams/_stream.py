@@ -12,6 +12,7 @@ import math
 import os
 import secrets
 import threading
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -24,7 +25,7 @@ import numpy as np
 
 from hushsum._types import Floats, Integers
 from hushsum.declaration import picked, request, setting, shows_keywords
-from hushsum.errors import Argument, FileRefused, SecretRefused, StreamInUse, UsageError
+from hushsum.errors import Argument, FileRefused, RepeatedSpending, SecretRefused, StreamInUse, UsageError
 from hushsum.errors import Parameter as NameOf
 from hushsum.files import (
     REAL,
@@ -607,6 +608,12 @@ class StreamFile:
                 remedy="continue that one, and delete the other copies",
             )
         self._guard = guard
+        if step and guard.known() is None:
+            said = (
+                "no step of this stream was noted on this machine, where an older copy of its state cannot "
+                "be told from the newest one: make sure that it is the newest, and delete the others"
+            )
+            warnings.warn(said, RepeatedSpending, stacklevel=4)
         _check_newest(guard, step)
         guard.note(step)
         return guard

@@ -10,7 +10,7 @@ import pytest
 from tests.ledger_fixtures import state
 
 import hushsum as hs
-from hushsum.errors import DataRefused, FileRefused, RepeatedRecords, UsageError
+from hushsum.errors import DataRefused, FileRefused, RepeatedRecords, RepeatedSpending, UsageError
 from hushsum.ledger import DatasetTerms, Ledger
 from hushsum.operations import LedgerOptions, RecordFiles, StepClock, Watch, Watcher, start_or_continue
 from hushsum.planning import KernelSpec, TableSpec
@@ -226,7 +226,7 @@ def test_an_older_state_is_refused_by_its_outputs_too(
     run(watch, NOW + 2 * DAY)
     watch.state.write_bytes(old)
     monkeypatch.setenv("HUSHSUM_STATE", str(tmp_path / "another machine"))
-    with pytest.raises(FileRefused, match="older"):
+    with pytest.warns(RepeatedSpending, match="noted"), pytest.raises(FileRefused, match="older"):
         run(watch, NOW + 3 * DAY)
 
 

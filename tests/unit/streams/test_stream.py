@@ -23,7 +23,7 @@ from hushsum.errors import (
     UsageError,
 )
 from hushsum.files import NumberGuard, SecretFile, state_folder
-from hushsum.privacy import LAST_STEP, MOST_STEPS, StreamNoise
+from hushsum.privacy import LAST_STEP, MOST_STEPS, Factorisation, StreamNoise
 from hushsum.releases import NoisyTable
 from hushsum.streams import step_covariance
 from hushsum.streams._stream import StreamFile
@@ -267,9 +267,11 @@ def test_a_file_whose_noise_does_not_keep_its_claim_is_refused() -> None:
     noise = f.stream_step.noise
     smaller = replace(noise, table=replace(noise.table, parameter=noise.table.parameter * 16 / 25))
     table, count = smaller.at(1)
+    unbounded = Factorisation(None, 20, ((1 << 24) - 1,), (4 << 24,), (0,))
     for wrong in (
         replace(f, stream_step=replace(f.stream_step, noise=smaller), noise=table, count_noise=count),
         replace(f, stream_step=replace(f.stream_step, step=2)),
+        replace(f, stream_step=replace(f.stream_step, noise=replace(noise, strategy=unbounded), step=2**39)),
         replace(f, noise=replace(f.noise, parameter=f.noise.parameter / 2)),
         replace(f, stream_step=None),
     ):
