@@ -193,7 +193,7 @@ def main() -> None:
     if "endless" in parts:
         result["endless"] = endless(1 << 16 if quick else FAR)
     if "coverage" in parts:
-        runs = 20 if quick else 200
+        runs = 20 if quick else 100
         result["coverage"] = [
             coverage(runs, method=method, fixed=fixed, horizon=horizon, epsilon=EPSILON, **more)
             for method, fixed, horizon, more in (
@@ -205,7 +205,7 @@ def main() -> None:
             )
         ]
     if "alarms" in parts:
-        result["alarms"] = alarms(5 if quick else 100, 40, 0.1)
+        result["alarms"] = alarms(5 if quick else 100, 20, 0.1)
     if given.part and not quick:
         result = RESULTS.read({}) | result
     text = report(result)
