@@ -421,14 +421,15 @@ def shows_keywords(keywords: type[Mapping[str, Any]], *requests: Any, **defaults
     ['size', 'seed']
     """
 
-    known = {each.name: each.default for request in requests for each in fields(request)} | defaults
+    declared = {each.name: each.default for request in requests for each in fields(request)}
+    order, known = [*declared], declared | defaults
 
     def shown(call: C) -> C:
         signature = inspect.signature(call)
         own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
         more = [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=known.get(name))
-            for name in keywords.__annotations__
+            for name in sorted(keywords.__annotations__, key=lambda name: [*order, name].index(name))
         ]
         vars(call)["__signature__"] = signature.replace(parameters=[*own, *more])
         return call

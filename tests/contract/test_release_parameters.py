@@ -15,6 +15,7 @@ from hushsum.errors import ClaimError
 from hushsum.kernels import GaussianKernel
 from hushsum.methods import method_named, method_names
 from hushsum.models import PrivateDensity
+from hushsum.planning import MethodSpec
 from hushsum.privacy import Booking, BookingKeywords, ReleaseKeywords, ReleaseRequest, Statement
 from hushsum.secret_functions import FreshAnswers, answer_once, density_function, serve
 from hushsum.service.schemas import ReleaseClaimRequest
@@ -59,6 +60,12 @@ def test_help_shows_the_defaults_of_the_request_and_other_names_are_refused(call
     more: Any = {hs.Tally.release: {}, hs.release: {"bandwidth": 1.0}, hs.stream: {"horizon": 2}}
     with pytest.raises(TypeError, match="epsilom"):
         call(tally, epsilom=1.0, **more[call])
+
+
+def test_the_release_of_records_takes_every_field_of_its_method() -> None:
+    given = parameters(hs.release)
+    declared = {each.name: each.default for each in fields(MethodSpec)}
+    assert {name: given.get(name, "missing") for name in declared} == declared
 
 
 def releasing_calls() -> dict[str, Callable[..., Any]]:
