@@ -193,7 +193,7 @@ def main() -> None:
     if "endless" in parts:
         result["endless"] = endless(1 << 16 if quick else FAR)
     if "coverage" in parts:
-        runs = 20 if quick else 100
+        runs = 20 if quick else 300
         result["coverage"] = [
             coverage(runs, method=method, fixed=fixed, horizon=horizon, epsilon=EPSILON, **more)
             for method, fixed, horizon, more in (

@@ -382,8 +382,8 @@ _TICKS = 64
 _WORTH = 1.005
 _BOUND_BITS = 60
 _BLOCK = 1 << 15
-# What the coordinates of a state may reach.
-_ROOM = 1 << 62
+# What the coordinates of a state may reach; noise comes to it.
+_ROOM = 7 << 60
 
 
 def root_coefficients(size: int) -> Floats:
@@ -535,8 +535,8 @@ class Factorisation(_Shown):
             ),
             default=0,
         )
-        # All weights together are at most four times c_0.
-        return max(_ROOM - largest, 0) >> self.fraction_bits + STATE_BITS + 2
+        # An increment is in the buffers with all weights, and in an output with c_0.
+        return max(_ROOM - largest, 0) // max(sum(self._fine_weights), 2 * self.unit)
 
     def advance(self, secret: Integers, increment: Integers, step: int) -> Integers:
         """c_0·x + Σ s, and then the buffers of the next step, in place: exact.

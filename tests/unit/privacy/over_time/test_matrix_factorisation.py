@@ -26,12 +26,15 @@ ENDLESS = Factorisation(
 )
 
 
+def fine_weights(plan: Factorisation) -> list[int]:
+    """The weights as they are used, in units of a buffer."""
+    return [each << plan.fraction_bits + STATE_BITS >> DECAY_BITS for each in plan.weights]
+
+
 def exact_weights(plan: Factorisation, steps: int) -> list[list[Fraction]]:
     """c_{t,j} of the module's text, row after row."""
     rates = [Fraction(p, 1 << DECAY_BITS) for p in plan.decays]
-    fine = [
-        Fraction(w << plan.fraction_bits + STATE_BITS >> DECAY_BITS, 1 << STATE_BITS) for w in plan.weights
-    ]
+    fine = [Fraction(each, 1 << STATE_BITS) for each in fine_weights(plan)]
 
     def weight(t: int, j: int) -> Fraction:
         if t <= j:
@@ -66,9 +69,9 @@ def slow_outputs(plan: Factorisation, increments: Integers) -> list[list[int]]:
         found.append(
             [plan.unit * x[j] + (sums[j] + (1 << STATE_BITS - 1) >> STATE_BITS) for j in range(cells)]
         )
-        for s, p, w, log in zip(state, plan.decays, plan.weights, plan.periods, strict=True):
+        for s, p, w, log in zip(state, plan.decays, fine_weights(plan), plan.periods, strict=True):
             for j in range(cells):
-                s[j] += (w << plan.fraction_bits + STATE_BITS >> DECAY_BITS) * x[j]
+                s[j] += w * x[j]
                 if t % (1 << log) == 0:
                     s[j] = s[j] * p + (1 << DECAY_BITS - 1) >> DECAY_BITS
     return found
@@ -156,8 +159,9 @@ def test_the_bounds_are_above_exact_rationals_and_close() -> None:
 def test_a_state_refuses_what_would_leave_64_bits() -> None:
     secret = np.zeros((3, 2), np.int64)
     room = ENDLESS.room(secret)
-    assert 2**60 <= room * ENDLESS.unit << STATE_BITS < 2**63
+    assert 2**62 < room * sum(fine_weights(ENDLESS)) < 2**63
     ENDLESS.advance(secret, np.array([room, -room]), 1)
+    assert np.abs(secret).sum(axis=0).max() < 2**63
     assert ENDLESS.room(secret) < room
 
 
