@@ -537,22 +537,24 @@ class _Hashed:
 
 
 def measured(
-    rows: Floats, kernel: Kernel, best: Option, epsilon: float, delta: float | None
+    rows: Floats, kernel: Kernel, best: Option, epsilon: float, delta: float | None, *, effort: float = 1.0
 ) -> tuple[list[float], float]:
-    """Errors of releases as planned, at queries from the data, and the mean kernel value there."""
+    """Errors of releases as planned, at queries from the data, and the mean kernel value there. ``effort`` is
+    the part of the usual number of seeds that is taken.
+    """
     queries = queries_of(rows)
     truth = kernel.exact_sum(rows, queries) / len(rows)
     method, errors = method_named(best.method), []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SuspiciousParameter)
         if method.tally is None:
-            for seed in range(_RELEASES[best.method]):
+            for seed in range(max(3, round(effort * _RELEASES[best.method]))):
                 f = method.release(rows, kernel, bounds=(0.0, 1.0), epsilon=epsilon, seed=seed, **best.sizes)
                 errors.append(float(np.abs(f(queries) - truth).mean()))
             return errors, float(truth.mean())
         bounds = (0.0, 1.0) if method.needs_bounds else None
         on_grid = best.method in _RELEASES
-        affordable = _INCREMENTS // (len(rows) * best.rows)
+        affordable = round(effort * _INCREMENTS) // (len(rows) * best.rows)
         seeds = 1 if on_grid else max(_FEWEST_SEEDS, min(_MOST_SEEDS, affordable))
         releases = _RELEASES[best.method] if on_grid else _MOST_SEEDS // seeds
         if on_grid and len(rows) < _FEW_RECORDS:

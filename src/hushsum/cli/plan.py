@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from hushsum.declaration import setting
-from hushsum.methods import method_named
+from hushsum.methods import SUM, method_named
 from hushsum.operations import (
     BenchmarkTerms,
     MethodMeasured,
@@ -65,8 +65,8 @@ def plan(
     if json:
         write_json(planned.as_json())
         return
-    answering = public is None and request.error is None and planned.best.move is None
-    busier = answering and planned.density < BUSY
+    known = not planned.guessed and planned.best.move is None
+    busier = known and public is None and request.error is None and planned.density < BUSY
     _write(planned, replace(request, density=BUSY).plan() if busier else None)
     if request.trust_model.name != CENTRAL:
         write("How such a release is made: docs/explanation/trust.md")
@@ -90,6 +90,8 @@ def plan(
         "epsilon": best.epsilon,
         "delta": best.delta or None,
         "rho": best.rho,
+        # For means, a release chooses the same share itself.
+        "count-share": best.count_share if planned.of == SUM and method_named(best.method).tally else None,
         "records": planned.records,
     }
     write(f"Release it with:\n  hushsum release FILE {_options(given | for_release)} -o NAME.hush")
@@ -112,21 +114,18 @@ def _write(made: Plan, denser: Plan | None) -> None:
     shown = list(made.shown())
     best = shown.index(made.best)
     write_table(
-        ("", "method", "promise", "table", "noise", "approx", "error", "rel.", "file", "build"),
-        [("*" if i == best else "", *_cells(option, made.density)) for i, option in enumerate(shown)],
+        (
+            *("", "method", "promise", "table", "noise", "approx", "error"),
+            *(("sparse", "dense") if made.guessed else ("rel.",)),
+            *("file", "build"),
+        ),
+        [("*" if i == best else "", *_cells(option, made)) for i, option in enumerate(shown)],
         left=3,
         best=best,
         dense=True,
     )
-    meaning = (
-        "Errors are mean absolute errors of the share of records near a point, f(q)/N. The "
-        f"relative error is for places with {made.density:.3g} of all records near."
-    )
-    for sentence in (made.in_words(), meaning):
+    for sentence in (made.in_words(), made.meaning()):
         write(textwrap.fill(sentence, 80))
-    if any(map(_has_rows, shown)):
-        rests = "a bound" if made.basis == "bound" else "an estimate from public data"
-        write(f"The approximation error of hash rows is {rests}.")
     if len(made) > len(shown):
         write(f"{len(made) - len(shown)} more options are compared; --json lists them all.")
     if any(option.rounded for option in shown):
@@ -148,7 +147,7 @@ def _has_rows(option: Option) -> bool:
     return "rows" in method_named(option.method).settings
 
 
-def _cells(option: Option, density: float) -> tuple[str, ...]:
+def _cells(option: Option, made: Plan) -> tuple[str, ...]:
     promise = f"ρ {option.rho:g}" if option.rho is not None else f"ε {option.epsilon:g}"
     return (
         option.method.removeprefix("fourier_") + (" ~" if option.rounded else ""),
@@ -157,7 +156,11 @@ def _cells(option: Option, density: float) -> tuple[str, ...]:
         _brief(f"{option.noise:.1e}"),
         _brief(f"{option.approximation:.1e}"),
         _brief(f"{option.error:.1e}"),
-        _percent(option.error / density),
+        *(
+            (_brief(f"{option.sparse_error:.1e}"), _brief(f"{option.dense_error:.1e}"))
+            if made.guessed
+            else (_percent(option.error / made.density),)
+        ),
         bytes_in_words(option.size, digits=2),  # a prediction
         f"{option.seconds * 1000:.0f} ms" if option.seconds < 1 else f"{option.seconds:.3g} s",
     )

@@ -82,6 +82,7 @@ from ._named_kernels import (
     manhattan_collision,
 )
 from ._parameter_checks import (
+    amount_in_words,
     answer_in_words,
     check_cap,
     check_columns,
@@ -108,7 +109,7 @@ __all__ = [
     "HashableCombination", "HashableKernel", "Hasher", "InnerProductKernel", "JaccardKernel", "Kernel",
     "KernelExpression", "LaplacianKernel", "ManhattanKernel", "MaternKernel", "PolynomialKernel",
     "ProductKernel", "Profile", "ProfileKernel", "ProjectionKernel", "Role", "ScaledKernel", "SpectralKernel",
-    "answer_in_words", "as_expression", "bandwidth_warnings", "check_cap", "check_columns",
+    "amount_in_words", "answer_in_words", "as_expression", "bandwidth_warnings", "check_cap", "check_columns",
     "check_parameters", "composed_names", "counts_records", "default_bandwidth", "dense_batch",
     "derived_seed", "different_units", "error_in_words", "euclidean_collision", "example_columns",
     "fit_kernel", "hadamard", "in_scale", "in_units", "integer_seed", "is_expression", "is_signed",

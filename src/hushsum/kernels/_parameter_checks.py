@@ -139,9 +139,15 @@ def error_in_words(kernel: Kernel, error: float, records: float) -> str:
     >>> error_in_words(GaussianKernel(dim=1, bandwidth=1.0), 0.0013, 25_000)
     '± 32 records near a typical point, 0.13 % of all'
     """
+    amount = amount_in_words(kernel, error, records)
     if not counts_records(kernel):
-        return f"± {error:.2g} of the mean similarity at a typical point"
-    return f"{records_in_words(error * records)} near a typical point, {100 * error:.2g} % of all"
+        return f"{amount} of the mean similarity at a typical point"
+    return f"{amount} near a typical point, {100 * error:.2g} % of all"
+
+
+def amount_in_words(kernel: Kernel, error: float, records: float) -> str:
+    """An error in records, or in similarity for kernels that do not count records."""
+    return records_in_words(error * records) if counts_records(kernel) else f"± {error:.2g}"
 
 
 MAX_DIM = 1 << 20

@@ -91,11 +91,13 @@ from ._method import (
 from ._monomials import MONOMIALS, monomials
 from ._prediction import (
     COUNT_SHARES,
-    DENSITY_SPREAD,
     HEADER_BYTES,
+    MEAN,
     NORMAL_MEAN_ABSOLUTE,
+    SUM,
     Option,
     PredictionRequest,
+    likely_densities,
     typical_density,
 )
 from ._private_choice import VOTE_SENSITIVITY, Choice, choose, choose_kernel, count_votes
@@ -103,9 +105,9 @@ from ._quantiles import PrivateBounds, Ranks, private_bounds, private_quantiles,
 
 __all__ = [
     "ADAPTIVE_GRID", "BITS", "BOUND", "COUNT_SHARES", "DEFAULT_CELLS", "DEFAULT_DELTA", "DEFAULT_WIDTH",
-    "DENSITY_SPREAD", "FINENESS", "FOURIER_FEATURES", "GAP_REACHED", "GAP_SHARE", "GRID", "HEADER_BYTES",
-    "LANDMARKS", "LENGTH", "MONOMIALS", "MOST_COLUMNS", "NORMAL_MEAN_ABSOLUTE", "OBJECTIVE_PERTURBATION",
-    "POSTERIOR_SAMPLE", "PUBLIC_POINTS", "PUBLISHED_GAUSSIAN", "RACE", "SCORE_SENSITIVITY", "TARGET_BITS",
+    "FINENESS", "FOURIER_FEATURES", "GAP_REACHED", "GAP_SHARE", "GRID", "HEADER_BYTES", "LANDMARKS", "LENGTH",
+    "MEAN", "MONOMIALS", "MOST_COLUMNS", "NORMAL_MEAN_ABSOLUTE", "OBJECTIVE_PERTURBATION", "POSTERIOR_SAMPLE",
+    "PUBLIC_POINTS", "PUBLISHED_GAUSSIAN", "RACE", "SCORE_SENSITIVITY", "SUM", "TARGET_BITS",
     "TYPICAL_CHANCE", "TYPICAL_HEAP", "VOTE_SENSITIVITY", "BoxKeywords", "Choice", "DeclaredBox", "Machines",
     "MatrixGram", "Method", "NoisyMoments", "OneCallKeywords", "OneCallRelease", "Option",
     "PredictionRequest", "PrivateBounds", "Ranks", "SketchedMoments", "adaptive_grid", "all_methods",
@@ -113,11 +115,11 @@ __all__ = [
     "choose_kernel", "chosen_tree", "comparison_option", "count_graph", "count_rows", "count_votes",
     "default_kernel", "default_method", "dependence_of_counts", "estimated_row_variance", "exact_counts",
     "fit_adaops", "fit_as_published", "fit_classifier", "fit_logistic", "fit_machines", "fit_ops",
-    "fit_regression", "fit_squares", "fourier_features", "gap_missed", "grid", "landmarks", "marginals",
-    "method_named", "method_names", "moments", "monomials", "only_chosen", "option_of_reading",
-    "part_of_budget", "perturbation", "perturbed_machines", "perturbed_posterior", "planned_methods",
-    "positions_of", "predicted_error", "private_bounds", "private_quantiles", "race", "rank_sensitivity",
-    "register", "regression_loss", "regression_records", "release_counted", "row_variances", "row_width",
-    "rows_for_moments", "smoother", "solve_adaptive", "solve_hinge", "solve_plain", "surrogate_tally",
-    "svm_sensitivity", "tally_methods", "tree_marginals", "typical_density",
+    "fit_regression", "fit_squares", "fourier_features", "gap_missed", "grid", "landmarks",
+    "likely_densities", "marginals", "method_named", "method_names", "moments", "monomials", "only_chosen",
+    "option_of_reading", "part_of_budget", "perturbation", "perturbed_machines", "perturbed_posterior",
+    "planned_methods", "positions_of", "predicted_error", "private_bounds", "private_quantiles", "race",
+    "rank_sensitivity", "register", "regression_loss", "regression_records", "release_counted",
+    "row_variances", "row_width", "rows_for_moments", "smoother", "solve_adaptive", "solve_hinge",
+    "solve_plain", "surrogate_tally", "svm_sensitivity", "tally_methods", "tree_marginals", "typical_density",
 ]  # fmt: skip

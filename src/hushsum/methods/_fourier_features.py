@@ -26,7 +26,7 @@ from hushsum.tables import (
 from hushsum.tally import Tally
 
 from ._method import BoxKeywords, Method, declared_box, register
-from ._prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
+from ._prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest, errors_at_densities
 
 FOURIER_FEATURES = "fourier_features"
 DEFAULT_FEATURES = 4096
@@ -189,22 +189,22 @@ def _choices(request: PredictionRequest) -> list[int]:
 
 
 def _best_pairs(request: PredictionRequest, epsilon: float) -> set[int]:
-    """The pairs of least expected squared error over the densities that queries may have.
+    """The pairs of least mean squared error over a low, a middle and a high density.
 
     Too few features for a dense place cost more than too many for a sparse one: their own error grows as the
     root of the density, while the noise of the best number for a dense place is at most √2 times too large.
     So this is more than the best number for the typical density, where that is small.
     """
-    densities, likely = request.densities()
     dim = request.kernel.dim or 1
-    single = likely * np.array([pair_variance(float(each), dim) for each in densities])
+    densities = request.densities
+    single = np.array([pair_variance(each, dim) for each in densities]) / len(densities)
     random = TYPICAL_CHANCE**2 * float(single.sum())
     found = {pairs_for_laplace(request.records, epsilon, MANY_FEATURES[-1], random)}
     even = FourierFeatures(request.kernel, MANY_FEATURES[-1], seed=0).even
     if even:
 
         def variance(pairs: int) -> float:
-            spread = np.array([evenness(pairs, float(each), even) for each in densities])
+            spread = np.array([evenness(pairs, each, even) for each in densities])
             return float(single @ spread**2)
 
         found.add(even_pairs_for_laplace(request.records, epsilon, MANY_FEATURES[-1], variance))
@@ -230,13 +230,13 @@ def _option(request: PredictionRequest, basis: FourierFeatures) -> Option:
     request = request.with_best_share(deviation**2)
     found = predicted(request)
     # Answers are divided by a noisy number of records.
-    number_variance = request.calibration(basis).count.variance
-    of_count = NORMAL_MEAN_ABSOLUTE * math.sqrt(number_variance) / request.records
-    densities, likely = request.densities()
-    noise = np.hypot(found.noise, densities * of_count)
+    counted = request.count_error(request.calibration(basis))
+    of_count = NORMAL_MEAN_ABSOLUTE * math.sqrt(counted.variance) / request.records
+    noise = np.hypot(found.noise, request.all_densities * of_count)
     chance = (1.0 if basis.sobol else TYPICAL_CHANCE) * np.array(
-        [chance_error(**sizes, density=float(each)) for each in densities]
+        [chance_error(**sizes, density=each) for each in request.densities]
     )
+    whole = request.mean_reciprocal(counted) * np.hypot(noise, chance)
     mechanism = request.calibration(basis).table.mechanism
     request = request.kept_by(mechanism)
     return Option(
@@ -245,9 +245,7 @@ def _option(request: PredictionRequest, basis: FourierFeatures) -> Option:
         settings=settings,
         mechanism=mechanism,
         shape=basis.shape,
-        noise=float(likely @ noise),
-        approximation=float(likely @ chance),
-        error=request.mean_reciprocal(number_variance) * float(likely @ np.hypot(noise, chance)),
+        **errors_at_densities(noise, chance, whole),
         size=8 * number + HEADER_BYTES,
         seconds=request.records * number / groups * _nanoseconds(basis) * 1e-9,
     )

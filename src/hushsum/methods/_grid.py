@@ -30,7 +30,7 @@ from hushsum.tables import (
 from hushsum.tally import Tally
 
 from ._method import Method, boxed_tally, register
-from ._prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, CountError, Option, PredictionRequest
+from ._prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest, errors_at_densities
 
 GRID = "grid"
 DEFAULT_SPACING = 0.75
@@ -58,7 +58,7 @@ TYPICAL_HEAP, HEAP_SPREAD = HEAPED_SHARE, 1.0
 data sets, and the standard deviation of its logarithm. The errors of records at one place of a cell add up;
 those of records spread evenly over it average out; real data are in between. Fitted to the tuning half of
 ``benchmarks/plans/plan_validation.py``: the median is 0.4 in one column, 0.2 in two, 0.4 in three, 0.3 in
-four. As a fraction of the typical density, which may be wrong by `DENSITY_SPREAD`, the deviation is 1.4.
+four.
 """
 
 ONE_VALUE = 0.01
@@ -282,15 +282,18 @@ def _option(request: PredictionRequest, reading: GridReading, settings: dict[str
     request = request.with_best_share(variance * gain, own=variance * whole, covariance=variance * together)
     calibration = request.calibration(basis)
     noise = calibration.table
-    number = CountError.of(calibration.count.variance, noise.variance * whole, noise.variance * together)
-    drawn, beyond = 0.0, 0.0
-    densities, likely_densities = request.densities()
-    deviations = np.sqrt(number.of_quotient(noise.variance * gain, densities)) / request.records
-    for density, deviation, weight in zip(densities, deviations, likely_densities, strict=True):
+    number = request.count_error(calibration, noise.variance * whole, noise.variance * together)
+    densities = request.all_densities
+    drawn = np.sqrt(number.of_quotient(noise.variance * gain, densities)) / request.records
+    beyond = np.empty_like(drawn)
+    for i, (density, deviation) in enumerate(zip(densities, drawn, strict=True)):
         shares, likely = _repeated_shares(density, reading)
-        drawn += float(weight * deviation)
-        own = np.hypot(deviation, reading.errors.at_heap * shares) - deviation
-        beyond += float(weight * (likely @ own))
+        beyond[i] = likely @ (np.hypot(deviation, reading.errors.at_heap * shares) - deviation)
+    errors = errors_at_densities(
+        NORMAL_MEAN_ABSOLUTE * drawn,
+        NORMAL_MEAN_ABSOLUTE * np.sqrt(beyond * (beyond + 2.0 * drawn)),
+        request.mean_reciprocal(number) * NORMAL_MEAN_ABSOLUTE * (drawn + beyond),
+    )
     weight = float(request.records * WHOLE)
     # As for hash rows: counts with mean similarity κ spread over the nodes with the variance N²·κ/nodes.
     uneven = weight * math.sqrt(request.density / nodes)
@@ -303,9 +306,7 @@ def _option(request: PredictionRequest, reading: GridReading, settings: dict[str
         settings=settings,
         mechanism=noise.mechanism,
         shape=basis.shape,
-        noise=NORMAL_MEAN_ABSOLUTE * drawn,
-        approximation=NORMAL_MEAN_ABSOLUTE * math.sqrt(beyond * (beyond + 2.0 * drawn)),
-        error=request.mean_reciprocal(number) * (NORMAL_MEAN_ABSOLUTE * (drawn + beyond)),
+        **errors,
         size=round(nodes * packed) + HEADER_BYTES,
         seconds=request.records * weights * _NANOSECONDS_WEIGHT * 1e-9,
     )

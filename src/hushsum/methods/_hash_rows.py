@@ -174,7 +174,7 @@ def _option(
     keep = 1.0 / (1.0 - basis.fold_rate) if isinstance(basis, HashRows) else 1.0
     own_variance = variance.row_variance / rows * keep**2
     # Answers are divided by a noisy number of records.
-    number_variance = calibration.count.variance
+    number_variance = request.count_error(calibration).variance
     noise_of_count = variance.density**2 * number_variance / records**2
     # The mean over few rows of Laplace noise is more peaked than normal: excess kurtosis 3/rows moves E|x|
     # by −1/(8·rows).
@@ -186,6 +186,7 @@ def _option(
     bytes_per_cell = request.cell_bytes(noise, records, spread=uneven, rounding=rounding)
     drawn = noise_variance + noise_of_count
     whole = np.sqrt(drawn + own_variance)
+    error = request.mean_reciprocal(number_variance) * NORMAL_MEAN_ABSOLUTE * float(whole.mean())
     settings = {"rows": rows, "width": basis.width, **({"rounded": True} if rounded else {})}
     request = request.kept_by(noise.mechanism)
     return Option(
@@ -196,7 +197,7 @@ def _option(
         shape=basis.shape,
         noise=NORMAL_MEAN_ABSOLUTE * float(np.sqrt(drawn).mean()) * peaked,
         approximation=NORMAL_MEAN_ABSOLUTE * float(np.sqrt(own_variance).mean()),
-        error=request.mean_reciprocal(number_variance) * NORMAL_MEAN_ABSOLUTE * float(whole.mean()),
+        error=error,
         size=round(rows * basis.width * bytes_per_cell) + HEADER_BYTES,
         seconds=records * rows * (_NANOSECONDS_INCREMENT + _NANOSECONDS_PRODUCT * products) * 1e-9,
     )

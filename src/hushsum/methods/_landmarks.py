@@ -28,7 +28,15 @@ from ._method import (
     part_of_budget,
     register,
 )
-from ._prediction import EFFECTIVE_POWER, HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
+from ._prediction import (
+    EFFECTIVE_POWER,
+    HEADER_BYTES,
+    NORMAL_MEAN_ABSOLUTE,
+    SUM,
+    Option,
+    PredictionRequest,
+    errors_at_densities,
+)
 
 TREE_SHARE = Fraction(7, 10)
 """The part of the tree's ε for its shape. The rest is for the counts of its leaves."""
@@ -644,16 +652,17 @@ def predict(request: PredictionRequest) -> list[Option]:
     lone = request.moves / (float(left * (1 - _LOCATION_SHARE)) * request.records)
     penalty = depth_penalty(left * _LOCATION_SHARE / 2, request.moves) / request.records
     deviation = math.sqrt(2.0) / float(request.promise.epsilon * paid) if paid else 0.0
-    densities, likely = request.densities()
+    if request.of == SUM:
+        deviation = 0.0
     found = [
-        predicted_error(kernel.column_widths(), bounds, density=float(each), deviation=lone, penalty=penalty)
-        for each in densities
+        predicted_error(kernel.column_widths(), bounds, density=each, deviation=lone, penalty=penalty)
+        for each in request.densities
     ]
-    noise = np.hypot(
-        [each.noise for each in found], NORMAL_MEAN_ABSOLUTE * densities * deviation / request.records
-    )
+    of_count = NORMAL_MEAN_ABSOLUTE * deviation / request.records
+    noise = np.hypot([each.noise for each in found], request.all_densities * of_count)
     own = np.array([each.approximation for each in found])
-    features = found[len(found) // 2].features
+    whole = request.mean_reciprocal(deviation**2) * np.hypot(noise, own)
+    features = found[1].features
     return [
         Option(
             method=LANDMARKS,
@@ -661,9 +670,7 @@ def predict(request: PredictionRequest) -> list[Option]:
             settings={},
             mechanism=str(MECHANISM),
             shape=(features, 1),
-            noise=float(likely @ noise),
-            approximation=float(likely @ own),
-            error=request.mean_reciprocal(deviation**2) * float(likely @ np.hypot(noise, own)),
+            **errors_at_densities(noise, own, whole),
             size=8 * DEFAULT_POINTS * (bounds.dim + 1) + HEADER_BYTES,
             seconds=_SECONDS_TO_FIT
             + request.records * DEFAULT_POINTS * (features + bounds.dim) * _NANOSECONDS * 1e-9,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from hushsum.errors import UsageError
 from hushsum.kernels import INNER_PRODUCT, InnerProductKernel, Kernel
 from hushsum.records import DeclaredBounds, OnnxTransform, Transform, declared_bounds
@@ -12,7 +14,7 @@ from hushsum.tables import SQUARE_WEIGHT, Monomials, Reading
 from hushsum.tally import Tally
 
 from ._method import Method, register
-from ._prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
+from ._prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest, errors_at_densities
 
 MONOMIALS = "monomials"
 _NANOSECONDS_NUMBER = 6.0
@@ -91,9 +93,10 @@ def _options(request: PredictionRequest, basis: Monomials) -> list[Option]:
     calibration = request.calibration(basis)
     drawn = calibration.table
     noise = math.sqrt(drawn.variance) * weight / basis.unit / request.records
-    number_variance = calibration.count.variance
-    counted = request.density * math.sqrt(number_variance) / request.records
-    total = NORMAL_MEAN_ABSOLUTE * math.hypot(noise, counted)
+    number = request.count_error(calibration)
+    counted = request.all_densities * math.sqrt(number.variance) / request.records
+    total = NORMAL_MEAN_ABSOLUTE * np.hypot(noise, counted)
+    whole = request.mean_reciprocal(number) * total
     dim, cells = basis.kernel.dim, basis.shape[1]
     work = dim * _NANOSECONDS_NUMBER + (cells * _NANOSECONDS_PRODUCT if squares else 0.0)
     request = request.kept_by(drawn.mechanism)
@@ -103,9 +106,7 @@ def _options(request: PredictionRequest, basis: Monomials) -> list[Option]:
         settings={},
         mechanism=drawn.mechanism,
         shape=basis.shape,
-        noise=total,
-        approximation=0.0,
-        error=request.mean_reciprocal(number_variance) * total,
+        **errors_at_densities(total, np.zeros(1), whole),
         size=int(cells * request.cell_bytes(drawn, 0.0, rounding=0.001)) + HEADER_BYTES,
         seconds=request.records * work * 1e-9,
     )

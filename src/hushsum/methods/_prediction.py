@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
@@ -44,11 +44,11 @@ and records keep together in clusters. Both constants are fitted by
 which.
 """
 
-DENSITY_SPREAD = 0.65
-"""How uncertain the typical density is where a plan has to guess it: the true one is ``typical**r``, and this
-is the standard deviation of log r over the data sets of ``benchmarks/plans/plan_validation.py``, each
-predicted by constants fitted to the others. A power, because the least certain quantity is the number of
-columns along which records vary: densities near 1 are known well, and one of 0.01 may be 0.1 or 0.0001.
+LIKELY_POWERS = (1.5, 0.5, 0.05)
+"""Powers of the typical density that errors are predicted for, where a plan has to guess it: the density of
+records that are spread over the box, of usual ones, and of records that are concentrated in a small part of
+it. Powers, because densities near 1 are known well, and one of 0.01 may be 0.8 or 0.001. Chosen on the tuning
+half of ``benchmarks/plans/concentrated.py``.
 """
 
 COUNT_SHARES = (
@@ -60,13 +60,19 @@ COUNT_SHARES = (
     Fraction(1, 10),
     Fraction(7, 50),
     Fraction(1, 5),
+    Fraction(1, 4),
     Fraction(1, 3),
 )
+_MOST_OF_A_GUESS = Fraction(1, 4)
+"""The largest share where the density is guessed. It is for records that are concentrated, whose error would
+else be several times as large; where they are not, it costs a fifth (salaries, ages and earnings).
+"""
 # The count's share is chosen for queries of this multiple of a known density: a wrong share costs more where
 # queries are dense than where they are not.
 _DENSE = 2.0
 
-_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
+MEAN, SUM = "mean", "sum"
+"""What answers are: mean kernel values f(q)/N, or kernel sums f(q)."""
 
 _DEVIATIONS = np.linspace(-12.0, 12.0, 961)
 _NORMAL_WEIGHTS, _LAPLACE_WEIGHTS = (
@@ -82,8 +88,9 @@ HEADER_BYTES = 1000
 class PredictionRequest:
     """Declared quantities alone: how many records, which kernel on which box, and what is promised to whom.
 
-    ``density`` is the mean kernel value at the queries that matter, and ``density_spread`` how uncertain it
-    is (`DENSITY_SPREAD`), 0 where it is known. ``max_bytes`` is the largest file. ``rows`` and ``width``
+    ``density`` is the typical mean kernel value at the queries that matter, and ``densities`` are a low, a
+    middle and a high one; all are the typical one where that is known. ``of`` is what is answered:
+    mean kernel values or sums. ``max_bytes`` is the largest file. ``rows`` and ``width``
     are sizes of hash rows to compare, and ``row_variance`` is how much hash rows of a width disagree.
     ``requested`` is false for a promise that is shown for comparison only. ``steps`` are those of columns
     whose values are multiples of one. ``count_share`` is None where each option has the share that suits it,
@@ -98,6 +105,7 @@ class PredictionRequest:
     count_share: Fraction | None
     per_unit: int | None
     density: float
+    densities: tuple[float, float, float]
     max_bytes: int
     requested: bool
     row_variance: Callable[[int], RowVariance]
@@ -105,7 +113,7 @@ class PredictionRequest:
     width: int | None = None
     mechanism: str | None = None
     steps: Steps | None = None
-    density_spread: float = 0.0
+    of: str = MEAN
 
     @property
     def moves(self) -> int:
@@ -120,8 +128,8 @@ class PredictionRequest:
     def with_best_share(
         self, table: float, *, own: float = math.inf, covariance: float = 0.0
     ) -> PredictionRequest:
-        """The same with the share of the count at which noise has the least standard deviation, on average
-        over densities: a wrong share costs most where queries are dense.
+        """The same with the share of the count at which the noise of answers has the least mean square over
+        a low, a middle and a high density.
 
         ``table`` is the variance of an answer's noise, as a sum over the records, ``own`` that of the table's
         own number of records, and ``covariance`` that of both, all at the share of this request. Under pure ε
@@ -130,23 +138,25 @@ class PredictionRequest:
         count = self._count_moves
         if self.count_share is not None or count == 0:
             return self
+        if self.of == SUM:
+            return replace(self, count_share=COUNT_SHARES[0])
         power = 2 if self.promise.pure else 1
         unit = 2.0 * count**2 / float(self.promise.epsilon or 1) ** 2
         if not self.promise.pure:
             one = Sensitivity(l1=count, l2_squared=count**2, largest=count)
             unit = calibrate(self.promise, UnitChange(one, 0, 1), cells=1, mechanism=GAUSSIAN).table.variance
-        densities, likely = self.densities()
-        if math.isinf(own) and not self.density_spread:
+        densities = self.all_densities
+        if math.isinf(own) and not self.guessed:
             densities = _DENSE * densities
 
-        def deviation(share: Fraction) -> float:
+        def variance(share: Fraction) -> float:
             rest = float((1 - self.share) / (1 - share)) ** power
             number = CountError.of(unit / float(share) ** power, own * rest, covariance * rest)
-            return self.mean_reciprocal(number) * float(
-                likely @ np.sqrt(number.of_quotient(table * rest, densities))
-            )
+            variances = number.of_quotient(table * rest, densities)
+            return self.mean_reciprocal(number) ** 2 * float(variances.mean())
 
-        return replace(self, count_share=min(COUNT_SHARES, key=deviation))
+        most = _MOST_OF_A_GUESS if self.guessed else COUNT_SHARES[-1]
+        return replace(self, count_share=min((s for s in COUNT_SHARES if s <= most), key=variance))
 
     def kept_by(self, mechanism: str) -> PredictionRequest:
         """The same request with the promise that noise of this distribution keeps: the noise of pure ε needs
@@ -165,12 +175,25 @@ class PredictionRequest:
         laplace = self.promise.pure and not error.combined
         return mean_reciprocal(error.variance, self.records, laplace=laplace)
 
-    def densities(self) -> tuple[Floats, Floats]:
-        """Densities that queries may have, and their probabilities."""
-        if not self.density_spread:
-            return np.array([self.density]), np.ones(1)
-        values: Floats = self.density ** np.exp(self.density_spread * _NODES)
-        return values, _WEIGHTS / _WEIGHTS.sum()
+    def count_error(
+        self, calibration: Calibration, own: float = math.inf, covariance: float = 0.0
+    ) -> CountError:
+        """The error of the number that answers are divided by: the noisy count of a release, combined with
+        the table's own number (`CountError.of`). Sums are divided by none.
+        """
+        if self.of == SUM:
+            return CountError(0.0)
+        return CountError.of(calibration.count.variance, own, covariance)
+
+    @property
+    def guessed(self) -> bool:
+        """Whether the density is a guess."""
+        return self.densities[0] < self.densities[-1]
+
+    @property
+    def all_densities(self) -> Floats:
+        """A low, a middle and a high density."""
+        return np.array(self.densities)
 
     @property
     def _count_moves(self) -> int:
@@ -251,18 +274,42 @@ def mean_reciprocal(variance: float, records: int, *, laplace: bool = False) -> 
     return float(weights @ (1.0 / np.maximum(1.0 + spread * _DEVIATIONS, 1.0 / records)))
 
 
+class Errors(TypedDict):
+    """The errors of an `Option`."""
+
+    noise: float
+    approximation: float
+    error: float
+    sparse_error: float
+    dense_error: float
+
+
+def errors_at_densities(noise: Floats, approximation: Floats, error: Floats) -> Errors:
+    """The errors of an option, from those at a low, a middle and a high density."""
+    return {
+        "noise": float(noise.mean()),
+        "approximation": float(approximation.mean()),
+        "error": float(error.mean()),
+        "sparse_error": float(error[0]),
+        "dense_error": float(error[-1]),
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class Option:
     """One way to release, and what it is predicted to cost.
 
-    Errors are mean absolute errors of the mean kernel value f(q)/N. ``noise`` is exact for the mechanism;
-    ``approximation`` is the error of the method itself: for hash rows a bound at the stated density, or an
-    estimate from public data; ``error`` joins both, and includes the uncertainty of the number of records
-    (`PredictionRequest.mean_reciprocal`). ``request`` is what it answers, with the part of the budget for the
-    number of records that suits it. ``settings`` are the arguments that make the method's tally, and whether
-    its cells are to be rounded; ``shape`` is that of its table. ``size`` is the file's bytes, and ``seconds``
-    a rough time to count on one core. ``move`` is known for the purpose of a comparison: how far records must
-    move, as a part of the declared ranges, for the test of two such releases to find it with probability 1/2.
+    Errors are mean absolute errors of the mean kernel value f(q)/N, or of sums f(q) as a part of the records.
+    ``noise`` is exact for the mechanism; ``approximation`` is the error of the method itself: for hash rows a
+    bound at the stated density, or an estimate from public data; ``sparse_error`` and ``dense_error``, by
+    default ``error``, join both, where few and where most records are near, and include the uncertainty of
+    the number of records (`PredictionRequest.mean_reciprocal`). ``error`` is the mean of the errors at a low,
+    a middle and a high density (`PredictionRequest.densities`), as ``noise`` and ``approximation`` are.
+    ``request`` is what it answers, with the part of the budget for the number of records that suits it.
+    ``settings`` are the arguments that make the method's tally, and whether its cells are to be rounded;
+    ``shape`` is that of its table. ``size`` is the file's bytes, and ``seconds`` a rough time to count on one
+    core. ``move`` is known for the purpose of a comparison: how far records must move, as a part of the
+    declared ranges, for the test of two such releases to find it with probability 1/2.
     """
 
     method: str
@@ -276,6 +323,13 @@ class Option:
     size: int
     seconds: float
     move: float | None = None
+    sparse_error: float = math.nan
+    dense_error: float = math.nan
+
+    def __post_init__(self) -> None:
+        for name in ("sparse_error", "dense_error"):
+            if math.isnan(getattr(self, name)):
+                object.__setattr__(self, name, self.error)
 
     @property
     def epsilon(self) -> float | None:
@@ -332,6 +386,16 @@ class Option:
     def sizes(self) -> dict[str, Any]:
         """The arguments that make the method's tally."""
         return {name: value for name, value in self.settings.items() if name != "rounded"}
+
+
+def likely_densities(typical: float) -> tuple[float, float, float]:
+    """A low, a middle and a high density, where a plan guessed the typical one.
+
+    >>> [float(f"{each:.1g}") for each in likely_densities(0.01)]
+    [0.001, 0.1, 0.8]
+    """
+    low, middle, high = (typical**power for power in LIKELY_POWERS)
+    return low, middle, high
 
 
 def typical_density(kernel: Kernel, bounds: Bounds | None) -> float:

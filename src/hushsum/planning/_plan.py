@@ -27,6 +27,7 @@ from hushsum.kernels import (
     ColumnKernel,
     HashableKernel,
     Kernel,
+    amount_in_words,
     error_in_words,
     in_scale,
     in_units,
@@ -38,13 +39,15 @@ from hushsum.kernels import (
 )
 from hushsum.methods import (
     BOUND,
-    DENSITY_SPREAD,
     HEADER_BYTES,
+    MEAN,
     NORMAL_MEAN_ABSOLUTE,
+    SUM,
     Method,
     Option,
     PredictionRequest,
     comparison_option,
+    likely_densities,
     method_named,
     option_of_reading,
     planned_methods,
@@ -122,23 +125,28 @@ def in_seconds(seconds: float) -> str:
 MOST_SHOWN = 5
 """Options of what was requested that a table shows."""
 
-_HEAD = (
-    "method", "mechanism", "promise", "table", "noise", "approx.", "error", "relative", "file", "build",
-)  # fmt: skip
+_HEAD = ("method", "mechanism", "promise", "table", "noise", "approx.", "error")
+_FEW, _MANY, _OF_KNOWN = "sparse", "dense", "relative"
+_HEAD_OF_FILE = ("file", "build")
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Options in the order of their predicted error within each promise. Printing it shows the best five.
 
-    ``basis`` states what the approximation of hash rows is based on: ``"bound"`` or ``"public data"``.
+    ``density`` is the mean kernel value that is typical of queries, and ``densities`` are a low, a middle and
+    a high one that errors are predicted for; all are the typical one where that is known. ``basis`` states
+    what the approximation of hash rows is based on: ``"bound"`` or ``"public data"``. ``of`` is what answers
+    are, ``"mean"`` or ``"sum"``.
     """
 
     options: tuple[Option, ...]
     records: int
     density: float
+    densities: tuple[float, float, float]
     basis: str
     kernel: Kernel
+    of: str = MEAN
 
     @property
     def best(self) -> Option:
@@ -176,7 +184,14 @@ class Plan:
             {**each, "best": option is self.best}
             for each, option in zip(self.as_dicts(), self.options, strict=True)
         ]
-        return {"records": self.records, "density": self.density, "basis": self.basis, "options": options}
+        return {
+            "records": self.records,
+            "density": self.density,
+            "densities": list(self.densities),
+            "basis": self.basis,
+            "of": self.of,
+            "options": options,
+        }
 
     def as_dicts(self) -> list[dict[str, Any]]:
         """One dictionary for each option, for machines."""
@@ -201,27 +216,50 @@ class Plan:
     def table(self, most: int = MOST_SHOWN) -> tuple[list[str], list[list[str]]]:
         """Head and rows as text, with * before the best."""
         options, best = self.shown(most), self.best
-        return ["", *_HEAD], [["*" if each is best else "", *self._cells(each)] for each in options]
+        errors = (_FEW, _MANY) if self.guessed else (_OF_KNOWN,)
+        head = ["", *_HEAD, *errors, *_HEAD_OF_FILE]
+        return head, [["*" if each is best else "", *self._cells(each)] for each in options]
+
+    @property
+    def guessed(self) -> bool:
+        """Whether the density is a guess, so that errors are predicted for a low and a high one."""
+        return self.densities[0] < self.densities[-1]
 
     def note(self, most: int = MOST_SHOWN) -> str:
         """What the numbers of the table are, and how many options it leaves out."""
-        what = "a bound" if self.basis == BOUND else "an estimate from public data"
         more = len(self.options) - len(self.shown(most))
         rest = f" {more} more options are in plan.options." if more else ""
-        return (
-            f"{self.in_words()} Errors are mean absolute errors of the share of records near a point, "
-            f"f(q)/N, where it is {self.density:.3g}; the error of hash rows is {what}.{rest}"
-        )
+        return f"{self.in_words()} {self.meaning()}{rest}"
+
+    def meaning(self) -> str:
+        """What the errors of the table are."""
+        answers = "sums f(q), as a share of all records" if self.of == SUM else "means f(q)/N"
+        errors = f"Errors are mean absolute errors of {answers}"
+        if self.guessed:
+            low, middle, high = (f"{each:.2g}" for each in self.densities)
+            return (
+                f"{errors}. How large f(q)/N is can only be guessed: sparse is the error where it is {low}, "
+                f"dense where it is {high}, and error the mean of both and of that where it is {middle}."
+            )
+        what = "a bound" if self.basis == BOUND else "an estimate from public data"
+        return f"{errors} where f(q)/N is {self.density:.3g}; the error of hash rows is {what}."
 
     def in_words(self) -> str:
-        """The error of the best option, in one sentence."""
-        if self.best.move is not None:
+        """The error of the best option, in one or two sentences."""
+        best = self.best
+        if best.move is not None:
             return (
                 f"A test of two such releases (*) finds with probability 1/2 that all records moved by "
-                f"{self.best.move:.2g} of the declared ranges, for {self.records:,} records each."
+                f"{best.move:.2g} of the declared ranges, for {self.records:,} records each."
             )
-        error = error_in_words(self.kernel, self.best.error, self.records)
-        return f"The best option (*) has an error of {error}, for {self.records:,} records."
+        error = error_in_words(self.kernel, best.error, self.records)
+        text = f"The best option (*) has an error of {error}, for {self.records:,} records."
+        if not self.guessed:
+            return text
+        few, many = (
+            amount_in_words(self.kernel, each, self.records) for each in (best.sparse_error, best.dense_error)
+        )
+        return f"{text} Where few records are near, the error is {few}; where most are near, {many}."
 
     def __str__(self) -> str:
         head, rows = self.table()
@@ -258,7 +296,11 @@ class Plan:
             f"{option.noise:.2e}",
             f"{option.approximation:.2e}",
             f"{option.error:.2e}",
-            f"{option.error / self.density:.1%}",
+            *(
+                (f"{option.sparse_error:.2e}", f"{option.dense_error:.2e}")
+                if self.guessed
+                else (f"{option.error / self.density:.1%}",)
+            ),
             bytes_in_words(option.size),
             in_seconds(option.seconds),
         )
@@ -513,7 +555,13 @@ class TrustModel:
         """An option of a curator's, with the noise of this model."""
         more = (self.noise_variance - 1.0) * option.noise**2
         noise = option.noise * math.sqrt(self.noise_variance)
-        return replace(option, noise=noise, error=math.hypot(option.error, math.sqrt(more)))
+        return replace(
+            option,
+            noise=noise,
+            error=math.hypot(option.error, math.sqrt(more)),
+            sparse_error=math.hypot(option.sparse_error, math.sqrt(more)),
+            dense_error=math.hypot(option.dense_error, math.sqrt(more)),
+        )
 
     def report_options(self, request: PredictionRequest) -> list[Option]:
         """The predicted errors of reports, for some numbers of rows; none for kernels that do not hash.
@@ -539,6 +587,7 @@ class TrustModel:
             keep = 1.0 / (1.0 - basis.fold_rate)
             noise = keep / (sign_gain(exact("epsilon", epsilon)) * math.sqrt(request.records))
             hashing = float(np.sqrt(keep**2 * variance.row_variance / rows).mean())
+            error = NORMAL_MEAN_ABSOLUTE * math.hypot(noise, hashing)
             made.append(
                 Option(
                     method=_REPORTS,
@@ -548,7 +597,7 @@ class TrustModel:
                     shape=basis.shape,
                     noise=NORMAL_MEAN_ABSOLUTE * noise,
                     approximation=NORMAL_MEAN_ABSOLUTE * hashing,
-                    error=NORMAL_MEAN_ABSOLUTE * math.hypot(noise, hashing),
+                    error=error,
                     size=rows * basis.width * (2 if request.records < 2**15 else 4) + HEADER_BYTES,
                     seconds=request.records * _NANOSECONDS_REPORT * 1e-9,
                 )
@@ -594,6 +643,9 @@ class PlanRequest:
     seed: int = 0
     density: float | None = of_table(
         None, "Mean kernel value at the queries of interest. [default: a typical one]", above=0, at_most=1
+    )
+    of: str = of_table(
+        MEAN, "What answers are: mean kernel values f(q)/N, or sums f(q).", choices=(MEAN, SUM)
     )
     relation: str | Relation = setting(Relation.ADD_REMOVE, RELATION)
     max_per_unit: int | None = of_privacy(
@@ -675,6 +727,8 @@ class PlanRequest:
         measured = variances(row_width(self.reading, self.width)) if HASH_ROWS.test(chosen) else None
         place = float(measured.density.mean()) if measured is not None else typical
         guessed = known_density is None and measured is None
+        densities = likely_densities(place) if guessed else (place,) * 3
+        one_of("of", self.of, (MEAN, SUM))
 
         most_seconds = positive_number("max_seconds", self.max_seconds, remedy="try 60")
 
@@ -691,7 +745,8 @@ class PlanRequest:
                 if self.max_per_unit is None
                 else positive_integer("max_per_unit", self.max_per_unit, at_most=1 << 20),
                 density=place,
-                density_spread=DENSITY_SPREAD if guessed else 0.0,
+                densities=densities,
+                of=self.of,
                 max_bytes=positive_integer("max_bytes", self.max_bytes, at_most=1 << 50),
                 requested=requested,
                 row_variance=variances,
@@ -736,7 +791,8 @@ class PlanRequest:
                 if model.reported
                 else _nothing(chosen, self.reading, methods, box is not None)
             )
-        return Plan(tuple(options), number, place, BOUND if measured is None else measured.source, chosen)
+        basis = BOUND if measured is None else measured.source
+        return Plan(tuple(options), number, place, densities, basis, chosen, self.of)
 
     def _compared(self, methods: Sequence[Method], request: PredictionRequest) -> list[Option]:
         """The option for a comparison: one, since the owners of both releases must take the same."""
@@ -783,6 +839,10 @@ def plan(request: PlanRequest) -> Plan:
         the density, the number of columns, the bandwidth (Silverman's rule for the declared number of
         records) and the bounds (their range and a tenth of it beyond) where these are not given; the bounds
         not where sizes of hash rows are.
+    of : {"mean", "sum"}
+        What answers are, as for ``f.query``. Sums are not divided by a noisy number of records, so that
+        nearly the whole budget is for the table: release with the ``count_share`` of the option. Errors are a
+        share of the declared records.
     queries : records, optional
         Public queries to estimate it at; default: the public records themselves.
     mechanism : {"discrete laplace", "gamma radius", "discrete gaussian"}, optional
@@ -824,14 +884,12 @@ def plan(request: PlanRequest) -> Plan:
 
     Notes
     -----
-    Where neither ``density`` nor public data are given, errors are expected ones over the densities that the
-    typical one may stand for: ``typical**r``, where log r has the standard deviation 0.65. Features are as
-    many as have the least expected squared error over these. Measured errors of grids and features were 0.73
-    to 1.75 times the planned ones, within 1.5 times in 148 of 156 cases, each data set left out of the fit of
-    its own density; on the half that no constant was fitted to, in 64 of 68. Those of landmarks were 0.1 to
-    3.6 times the planned ones, within 1.5 times in 23 cases of 32.
-    The largest are where records are much denser than is typical: declare a ``density`` if it is known. See
-    ``benchmarks/results/plan_validation.md`` and ``comparison.md``.
+    Where neither ``density`` nor public data are given, the density is guessed from the box, and errors are
+    predicted for a low, a middle and a high one: ``sparse_error`` where records are spread over the box,
+    ``dense_error`` where most of them are in a small part of it, and ``error``, by which options are
+    compared, the mean of those at all three. The part of the budget for the number of records is
+    chosen for them in the same way. Measured over planned errors: ``benchmarks/results/concentrated.md``.
+    Declare a ``density`` if it is known.
 
     Examples
     --------

@@ -573,7 +573,9 @@ class PlanResponse(ResponseBody):
 
     records: int
     density: float
+    densities: list[float]
     basis: str
+    of: str
     options: list[dict[str, Any]]
 
 

@@ -316,7 +316,7 @@ def test_a_tally_that_exists_is_planned_as_it_is(promise: dict[str, float]) -> N
     gaussian = hs.GaussianKernel(dim=2, bandwidth=1.0)
     box = ((0.0, 10.0), (0.0, 7.0))
     # A tally is released with the usual share of the budget for the count.
-    requested: dict[str, Any] = {"records": 5000, "count_share": 0.02, **promise}
+    requested: dict[str, Any] = {"records": 5000, "count_share": 0.02, "density": 0.02, **promise}
     declared: dict[str, Any] = {**requested, "kernel": gaussian, "bounds": box}
 
     def own(tally: hs.Tally) -> Option:

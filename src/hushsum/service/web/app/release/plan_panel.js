@@ -127,11 +127,17 @@ export function planPanel(dataset, report) {
     for (const input of list.querySelectorAll("input")) input.checked = input.value === taken.method;
     say(amount(taken.error));
     const parts = `noise ${amount(taken.noise)}, approximation ${amount(taken.approximation)}`;
+    // Errors at two densities differ where the density is only guessed.
+    const both = taken.sparse_error === taken.dense_error
+      ? ""
+      : ` Where few records are near, the error is ${amount(taken.sparse_error)}; where most are near, ${
+        amount(taken.dense_error)
+      }.`;
     words.textContent = records === null
-      ? `at a typical point, where values lie between 0 and 1: ${parts}. Nothing is spent yet.`
+      ? `at a typical point, where values lie between 0 and 1: ${parts}.${both} Nothing is spent yet.`
       : `near a typical point, of about ${records.toLocaleString("en")}: ${parts}. As a share of all: ± ${
         short(taken.error, 2)
-      }. Nothing is spent yet.`;
+      }.${both} Nothing is spent yet.`;
     tellAnswered();
   }
 
