@@ -21,7 +21,7 @@ from hushsum.records import Bounds, DeclaredBounds
 from hushsum.releases import ONE_PROFILE, BoxesFunction, PublicFacts
 
 from ._method import DeclaredBox, Method, OneCallKeywords, OneCallRelease, register
-from ._prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
+from ._prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest, errors_at_densities
 
 ADAPTIVE_GRID: Final = "adaptive_grid"
 MOST_COLUMNS: Final = 4
@@ -328,10 +328,9 @@ def predict(request: PredictionRequest) -> list[Option]:
     paid = 0 if request.relation is Relation.REPLACE else request.share
     left = request.promise.epsilon * (1 - paid) * (1 - GRID_SHARE)
     deviation = math.sqrt(2.0) * request.moves / float(left)
-    densities, likely = request.densities()
-    sums = densities * request.records
+    sums = request.all_densities * request.records
     errors = np.minimum(sums, deviation * np.sqrt(np.maximum(sums / (0.5 * _SPLIT * deviation), 1.0)))
-    error = NORMAL_MEAN_ABSOLUTE * float(likely @ errors) / request.records
+    error = NORMAL_MEAN_ABSOLUTE * errors / request.records
     boxes = round(2.0 * request.records / (_SPLIT * deviation)) + (1 << _FEWEST_HALVINGS)
     return [
         Option(
@@ -340,9 +339,7 @@ def predict(request: PredictionRequest) -> list[Option]:
             settings={},
             mechanism=LAPLACE,
             shape=(boxes, 1),
-            noise=error,
-            approximation=error,
-            error=math.sqrt(2.0) * error,
+            **errors_at_densities(error, error, math.sqrt(2.0) * error),
             size=8 * boxes * (2 * bounds.dim + 2) + HEADER_BYTES,
             seconds=request.records * _NANOSECONDS * 1e-9,
         )
