@@ -25,7 +25,6 @@ from ._audit import audit_file
 from ._benchmark import BenchmarkTerms, MethodMeasured, MethodsBenchmarked, benchmark_methods
 from ._choose import choose_bandwidth, choose_bounds
 from ._deliver import (
-    Approve,
     DatasetStatus,
     Delivered,
     Destination,
@@ -77,7 +76,6 @@ __all__ = [
     "STANDARD",
     "AnsweredPoints",
     "AnsweringModel",
-    "Approve",
     "BenchmarkTerms",
     "CheckpointChoice",
     "DatasetStatus",

@@ -13,7 +13,6 @@ from ._secret_function import (
     save_secret_functions,
 )
 from ._served_function import (
-    SMALLEST_JITTER,
     AnswerStore,
     FreshAnswers,
     GaussianPath,
@@ -31,7 +30,6 @@ from ._served_function import (
 )
 
 __all__ = [
-    "SMALLEST_JITTER",
     "AnswerStore",
     "FreshAnswers",
     "GaussianPath",

@@ -9,7 +9,6 @@ folders and ledgers. The messages are ``curator: Opening → owner: ready``, the
 
 from __future__ import annotations
 
-from ._curator import CuratorState, HashedTarget, NoisyTarget, OwnerState, release_target
 from ._features import PUBLIC_SEED, Hashes, HashSecret, SummaryFeatures, best_first, scores
 from ._greedy_choice import greedy_choice
 from ._messages import (
@@ -47,6 +46,7 @@ from ._runs import (
     owner_spending,
     release_validation,
 )
+from ._states import CuratorState, HashedTarget, NoisyTarget, OwnerState, release_target
 from ._summary import claims_of, owners_claim, plan_terms, split_budget, summarize, summary_of
 
 __all__ = [

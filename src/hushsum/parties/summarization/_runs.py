@@ -47,9 +47,9 @@ from hushsum.privacy import Booking, Claim, Promise, StagedRelease, another_rele
 from hushsum.privacy.accounting import zcdp_delta, zcdp_epsilon
 from hushsum.records import PLAIN, CellFormat, ColumnBlocks, pyarrow, read_columns
 
-from ._curator import CuratorState, HashedTarget, NoisyTarget, OwnerState, release_target
 from ._features import HashSecret, SummaryFeatures
 from ._messages import MOST_BROADCAST, MOST_OPENING, Answer, Broadcast, Opening, RunTerms
+from ._states import CuratorState, HashedTarget, NoisyTarget, OwnerState, release_target
 from ._summary import Comparison, RunSpec, Summary, owners_claim, summary_of, target_claim
 
 HASHES = "hashes"

@@ -19,10 +19,10 @@ from hushsum.parties._runtime import Result
 from hushsum.privacy import Claim, Mechanism, Promise, Relation, exact
 from hushsum.privacy.accounting import zcdp_epsilon, zcdp_rho
 
-from ._curator import CuratorState, OwnerState, release_target
 from ._features import MAX_WIDTH, PUBLIC_SEED, SummaryFeatures
 from ._greedy_choice import greedy_choice
 from ._messages import AUCTION, FRESH, MAX_ROUNDS, RULES, THRESHOLD, RunTerms
+from ._states import CuratorState, OwnerState, release_target
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,6 @@
-"""The side of the curator: what is broadcast, and what the answers are added to."""
+"""The states of a summarization: the consumer's noisy target; the curator, which broadcasts and
+adds up answers; and an owner, which sends points, bids for them and delivers them.
+"""
 
 from __future__ import annotations
 
