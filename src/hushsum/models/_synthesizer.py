@@ -62,7 +62,7 @@ Between the two, the number is that of the labels.
 """
 ITERATIONS: Final = 1000
 RATE: Final = 0.1
-SHRINKAGE: Final = 0.8
+SHRINKAGE: Final = 0.7
 """The threshold of dependences relative to the size of the noise; see `fit_mixture`."""
 SINGLE_WEIGHT: Final = 10.0
 """The weight of one column's probabilities, which all marginals with that column estimate together."""
@@ -181,7 +181,9 @@ def fit_mixture(
     dependence matrix (Gram's matrix of those differences). Noise has eigenvalues too, of about its standard
     deviation times the root of the noisy cells in a row. A penalty, the sum of ``log(1 + eigenvalue / t)`` at
     a threshold t of that size, suppresses weaker eigenvalues and changes much stronger ones little: at small
-    ε only the strongest dependences remain, without noise all of them.
+    ε only the strongest dependences remain, without noise all of them. Before the penalty the differences of
+    each label are divided by the root of its probability, as in correspondence analysis, since a rare label
+    can differ little: rare values follow the others, and columns of few labels may differ more.
 
     Parameters
     ----------
@@ -225,19 +227,21 @@ def fit_mixture(
     edges = starts[:-1]
     noisy_cells = 2.0 * sum(each.size for each in pairs.values()) / width
     threshold = np.float32(SHRINKAGE * deviation * math.sqrt(noisy_cells))
+    likely = np.maximum(np.concatenate(ones), max(deviation, 1e-6))
+    scale = np.sqrt(len(sizes) / width / likely).astype(np.float32)
     for step in range(1, ITERATIONS + 1):
         tables = _normalised(logits, edges, sizes)
         mean = tables.mean(axis=1, keepdims=True)
         residual = weight * (tables.transpose(0, 2, 1) @ tables / many - goal)
         slope = 2.0 * tables @ residual + np.float32(SINGLE_WEIGHT) * (mean - level)
         if threshold > 0.0:
-            # The slope of threshold²·log det(1 + D/threshold), D the dependence matrix, whose inverse is
-            # that of a matrix of the components.
-            apart = tables - mean
+            # The slope of threshold²·log det(1 + D/threshold), D the scaled dependence matrix, whose inverse
+            # is that of a matrix of the components.
+            apart = scale * (tables - mean)
             if step % REFRESHED == 1:
                 gram = apart @ apart.transpose(0, 2, 1) / (many * threshold)
                 weaker = 2.0 * threshold * np.linalg.inv(np.eye(many, dtype=np.float32) + gram)
-            slope += weaker @ apart
+            slope += scale * (weaker @ apart)
         slope /= many
         slope = tables * (slope - np.add.reduceat(tables * slope, edges, axis=2).repeat(sizes, axis=2))
         first += 0.1 * (slope - first)
