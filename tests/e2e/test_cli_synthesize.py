@@ -64,8 +64,10 @@ def test_a_table_its_model_and_further_tables(folder: Path, quick: QuickShell) -
 
 
 def test_missing_values_may_be_dropped_and_csv_is_read(folder: Path, quick: QuickShell) -> None:
-    (folder / "visits.csv").write_text("age,ward\n" + "30,heart\n,lung\n70,\n" * 400)
+    records = "30,heart,2024-05-31\n,lung,2024-01-01\n70,,2024-02-29\n" * 400
+    (folder / "visits.csv").write_text(f"age,ward,day\n{records}")
     run = quick.run("synthesize", "visits.csv", "--number", "age=0:100:5", "--category", "ward=heart,lung",
+                "--date", "day=2024-01-01:2024-12-31:12",
                 "--drop-missing", *RELEASE, "--rows", "400", "-o", "made.csv")  # fmt: skip
     assert run.code == 0, run.err
     rows = (folder / "made.csv").read_text().splitlines()[1:]

@@ -51,7 +51,16 @@ from hushsum.privacy.noise import (
     permute_and_flip,
     permute_and_flip_distribution,
 )
-from hushsum.records import Bounds, CategoryColumn, DeclaredColumn, FlagColumn, Graph, NumberColumn, UnitBall
+from hushsum.records import (
+    Bounds,
+    CategoryColumn,
+    DateColumn,
+    DeclaredColumn,
+    FlagColumn,
+    Graph,
+    NumberColumn,
+    UnitBall,
+)
 from hushsum.releases import CoefficientFunction
 from hushsum.tables import Basis
 from hushsum.tally import Tally
@@ -586,6 +595,10 @@ def _values(column: DeclaredColumn, rng: np.random.Generator) -> list[object]:
         listed: list[object] = list(column.values)
         listed += undeclared if column.unknown == "other" else []
         return listed + ([None] if column.missing == "category" else [])
+    if isinstance(column, DateColumn):
+        days = np.datetime64(column.low) + rng.integers(-400, 4000, 12)
+        listed = [column.low, column.high, "0001-01-01", "2262-01-01T23:59:59", *days.astype(str).tolist()]
+        return listed + ([None] if column.missing == "category" else [])
     assert isinstance(column, FlagColumn)
     return [False, True, *([None] if column.missing == "category" else [])]
 
@@ -602,6 +615,7 @@ _AGE = NumberColumn(0, 120, fill=0, bins=6)
 _MONEY = NumberColumn(0, 1e5, bins=[0, 1, 1000, 1e5])
 _JOB = CategoryColumn(["care", "trade", "law"], unknown="other")
 _CODE = CategoryColumn([1, 2.5, 7], unknown="other", missing="refuse")
+_HIRED = DateColumn("2015-01-01", "2024-12-31", bins=5)
 
 register_basis(
     _marginals_pool,
@@ -609,9 +623,9 @@ register_basis(
     tables.Marginals.of([_AGE, _JOB], [(0,), (1,), (0, 1)]),
     tables.Marginals.of([_JOB, FlagColumn(missing="refuse")], [(0,), (1,), (0, 1)]),
     tables.Marginals.of(
-        [_AGE, _JOB, _MONEY, FlagColumn(), _CODE],
-        [(0,), (1,), (2,), (3,), (4,), (0, 1), (1, 4), (2, 3), (0, 2, 4), (0, 1, 2, 3, 4)],
-        ["age", "job", "money", "smoker", "code"],
+        [_AGE, _JOB, _MONEY, FlagColumn(), _CODE, _HIRED],
+        [(0,), (1,), (2,), (3,), (4,), (0, 1), (1, 4), (2, 3), (0, 5), (0, 2, 4), (0, 1, 2, 3, 4, 5)],
+        ["age", "job", "money", "smoker", "code", "hired"],
     ),
 )
 

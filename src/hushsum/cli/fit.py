@@ -256,6 +256,9 @@ def synthesize(
     flag: list[str] | None = typer.Option(
         None, metavar="NAME", help="A column of true and false; may be repeated."
     ),
+    date: list[str] | None = typer.Option(
+        None, metavar="NAME=FIRST:LAST[:BINS]", help="A column of ISO dates; may be repeated."
+    ),
     marginals: str = setting("auto", "Pairs to release: all, tree (chosen privately), or auto."),
     rows: int | None = setting(None, "How many records to draw; default: the released number.", at_least=1),
     model: str | None = setting(None, "Where to keep the model; default: beside the table.", metavar="FILE"),
@@ -276,7 +279,7 @@ def synthesize(
     from hushsum.operations.models import MODEL, declarations
     from hushsum.operations.models import synthesize as run
 
-    columns = declarations(declare, number or [], category or [], flag or [])
+    columns = declarations(declare, number or [], category or [], flag or [], date or [])
     given = {
         "epsilon": epsilon,
         "delta": delta,

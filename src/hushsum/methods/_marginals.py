@@ -38,8 +38,8 @@ def marginals(
     Parameters
     ----------
     columns : dict of str to column, or list of columns
-        What each column holds: `CategoryColumn`, `FlagColumn` or `NumberColumn`. Frames and tables are read
-        by the names of a dictionary; arrays by position.
+        What each column holds: `CategoryColumn`, `DateColumn`, `FlagColumn` or `NumberColumn`. Frames and
+        tables are read by the names of a dictionary; arrays by position.
     sets : list of lists of columns, optional
         The columns of each marginal, by name or position. Default: every column, and every two columns whose
         marginal has at most ``most_cells`` cells.
@@ -75,7 +75,7 @@ def marginals(
     if not 1 <= len(declared) <= MOST_COLUMNS or not all(
         isinstance(each, DeclaredColumn) for each in declared
     ):
-        rule = "must be CategoryColumn, FlagColumn or NumberColumn, at least one"
+        rule = "must be CategoryColumn, DateColumn, FlagColumn or NumberColumn, at least one"
         raise UsageError("columns", rule, got="something else", remedy="declare each column")
     sizes = [each.size for each in declared]
     limit = positive_integer("most_cells", most_cells, at_most=MOST_CELLS)

@@ -3,7 +3,7 @@
 ``fit`` counts and releases under one claim; ``predict`` reads what was released, and never spends.
 """
 
-from hushsum.records import CategoryColumn, FlagColumn, NumberColumn
+from hushsum.records import CategoryColumn, DateColumn, FlagColumn, NumberColumn
 
 from ._accuracy import MODEL_COUNT_SHARE, NOISE, PredictedError, enough_records, part_of, shares_within_noise
 from ._base import (
@@ -36,7 +36,8 @@ from ._table_model import TableModel, spread_points
 
 __all__ = [
     "MODELS", "MODEL_COUNT_SHARE", "NOISE", "PUBLIC_PARAMETERS", "REGRESSION_METHODS", "SCALE",
-    "CategoryColumn", "ClassificationModel", "ClusterModel", "FlagColumn", "KeptRecords", "NumberColumn",
+    "CategoryColumn", "ClassificationModel", "ClusterModel", "DateColumn", "FlagColumn", "KeptRecords",
+    "NumberColumn",
     "PredictedError", "PrivateClassifier", "PrivateDensity", "PrivateGaussianProcessRegressor",
     "PrivateHistogram", "PrivateKMeans", "PrivateKernelSVC", "PrivateLinearSVC", "PrivateMixture",
     "PrivateModel", "PrivateModes", "PrivateNeighbors", "PrivateOutlierDetector", "PrivateRegressor",

@@ -31,9 +31,9 @@ class PublicEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     columns : dict of str to column, or list of columns, optional
-        What each column holds: `CategoryColumn`, `FlagColumn` or `NumberColumn`. Frames and tables are read
-        by the names of a dictionary, and their other columns are left out; arrays are read by position.
-        None declares every column as numbers within ``bounds``, none missing.
+        What each column holds: `CategoryColumn`, `DateColumn`, `FlagColumn` or `NumberColumn`. Frames and
+        tables are read by the names of a dictionary, and their other columns are left out; arrays are read by
+        position. None declares every column as numbers within ``bounds``, none missing.
     output : {"one-hot", "codes", "sets"}
         One-hot numbers for Euclidean, Manhattan and Gaussian kernels: one column for each category, missing
         and "other" among them; a column for numbers, and an indicator where a fill value is declared. Or
@@ -222,7 +222,7 @@ def declared_columns(columns: object, order: Sequence[str] | None = None) -> dic
         complete = True
     declared = {name: each for name, each in listed.items() if isinstance(each, DeclaredColumn)}
     if not complete or not declared or len(declared) != len(listed):
-        rule = "must be a dictionary or a list of CategoryColumn, FlagColumn and NumberColumn"
+        rule = "must be a dictionary or a list of CategoryColumn, DateColumn, FlagColumn and NumberColumn"
         raise UsageError("columns", rule, got="something else", remedy="declare each column")
     return declared
 

@@ -434,7 +434,8 @@ class PrivateSynthesizer(PrivateModel):
     COMMAND = "synthesizer"
     columns: Any = setting(
         None,
-        "What each column holds: a dict by name, or a list, of CategoryColumn, FlagColumn and NumberColumn. "
+        "What each column holds: a dict by name, or a list, of CategoryColumn, DateColumn, FlagColumn and "
+        "NumberColumn. "
         "None declares every column as numbers within bounds, cut into bins.",
         optional=True,
     )

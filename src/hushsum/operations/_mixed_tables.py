@@ -13,6 +13,7 @@ from hushsum.records import (
     PLAIN,
     CategoryColumn,
     CellFormat,
+    DateColumn,
     DeclaredColumn,
     FlagColumn,
     choose_columns,
@@ -99,14 +100,14 @@ def _batches(
 
 
 def _is_text(column: DeclaredColumn) -> bool:
-    """Whether the cells of a column are words: text or truth values."""
-    return isinstance(column, FlagColumn) or (
+    """Whether the cells of a column are words: text, dates or truth values."""
+    return isinstance(column, DateColumn | FlagColumn) or (
         isinstance(column, CategoryColumn) and isinstance(column.values[0], str)
     )
 
 
 def _words_of(text: Any, column: DeclaredColumn, name: str, file: str, cells: CellFormat) -> Any:
-    """The categories or truth values that the text of a column writes, missing cells as nulls."""
+    """The categories, dates or truth values that the text of a column writes, missing cells as nulls."""
     pa, compute = pyarrow(), pyarrow("compute")
     if isinstance(column, CategoryColumn):
         # "NA" may be a category that somebody declared.
@@ -115,6 +116,8 @@ def _words_of(text: Any, column: DeclaredColumn, name: str, file: str, cells: Ce
         absent = pa.array([each for each in marked if each not in column.labels], pa.string())
         return compute.if_else(compute.is_in(text, value_set=absent), pa.scalar(None, pa.string()), text)
     trimmed = compute.utf8_trim_whitespace(without_missing(text, cells.markers))
+    if isinstance(column, DateColumn):
+        return trimmed
     true = compute.is_in(trimmed, value_set=pa.array(_TRUE))
     known = compute.or_(true, compute.is_in(trimmed, value_set=pa.array((*_FALSE, None))))
     if not compute.all(known, min_count=0).as_py():

@@ -46,6 +46,7 @@ from hushsum.privacy import ANALYTIC, Booking, Claim, Promise, Relation, path_sc
 from hushsum.records import (
     Bounds,
     CategoryColumn,
+    DateColumn,
     DeclaredColumn,
     FlagColumn,
     NumberColumn,
@@ -904,8 +905,29 @@ def declared_categories(text: str) -> tuple[str, DeclaredColumn]:
     return name, CategoryColumn(values, unknown="other")
 
 
+def declared_dates(text: str) -> tuple[str, DeclaredColumn]:
+    """``NAME=FIRST:LAST[:BINS]`` in ISO dates; a missing date is a label of its own.
+
+    >>> declared_dates("hired=2015-01-01:2024-12-31:10")[1].size
+    11
+    """
+    name, _, rest = text.partition("=")
+    parts = rest.split(":")
+    if not name or not 2 <= len(parts) <= 3 or (len(parts) == 3 and not parts[2].isdecimal()):
+        rule, remedy = (
+            "must be NAME=FIRST:LAST or NAME=FIRST:LAST:BINS",
+            "such as hired=2015-01-01:2024-12-31",
+        )
+        raise UsageError("date", rule, got="something else", remedy=remedy)
+    return name, DateColumn(parts[0], parts[1], bins=int(parts[2]) if len(parts) == 3 else 12)
+
+
 def declarations(
-    file: str | None, numbers: Sequence[str], categories: Sequence[str], flags: Sequence[str]
+    file: str | None,
+    numbers: Sequence[str],
+    categories: Sequence[str],
+    flags: Sequence[str],
+    dates: Sequence[str],
 ) -> dict[str, DeclaredColumn]:
     """The columns of a declaration file and of options, in this order.
 
@@ -918,6 +940,7 @@ def declarations(
     found += [declared_numbers(each) for each in numbers]
     found += [declared_categories(each) for each in categories]
     found += [(each, FlagColumn()) for each in flags]
+    found += [declared_dates(each) for each in dates]
     if not found or len(dict(found)) != len(found):
         got = "none" if not found else "one of them twice"
         remedy = "give a file of declarations, or an option for each column"

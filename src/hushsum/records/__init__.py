@@ -87,6 +87,7 @@ from ._data_derived_parameters import (
 from ._declared_columns import (
     MISSING,
     CategoryColumn,
+    DateColumn,
     DeclaredColumn,
     FlagColumn,
     NumberColumn,
@@ -117,7 +118,8 @@ from ._transform import RANDOM_OPERATIONS, OnnxTransform, Transform, operations_
 __all__ = [
     "DAYS", "DEFAULT_BATCH_BYTES", "DEFAULT_MEMORY", "ENCODE", "ENCODINGS", "FEWEST_BITS", "MISSING",
     "MOST_BITS", "MOST_CELLS", "NO_DATES", "PLAIN", "RANDOM_OPERATIONS", "TARGETS", "UNITS", "Batch",
-    "Bounds", "CategoryColumn", "CellFaults", "CellFormat", "CellGrid", "Codes", "ColumnBlocks", "DateFormat",
+    "Bounds", "CategoryColumn", "CellFaults", "CellFormat", "CellGrid", "Codes", "ColumnBlocks", "DateColumn",
+    "DateFormat",
     "DeclaredBounds", "DeclaredColumn", "DeclaredSteps", "EdgeList", "EdgeProgress", "FileState",
     "FlagColumn", "Graph", "LocalCopy", "NumberColumn", "OnnxTransform", "ParameterCheck", "RecordStream",
     "Sets", "Steps", "Transform", "UnitBall", "UnitCap", "are_copies", "as_codes", "as_columns", "as_dense",

@@ -814,9 +814,9 @@ def numbers_with_missing(chunks: Any, where: str) -> tuple[NDArray[np.float64], 
     if pa.types.is_null(chunks.type):
         return np.full(len(chunks), np.nan), np.ones(len(chunks), bool)
     if not is_number_type(chunks.type):
-        raise DataRefused(
-            f"{where} is declared as numbers", got="text", remedy="declare its categories, or convert it"
-        )
+        got = in_words(chunks.type)
+        remedy = "declare a DateColumn" if got == "dates" else "declare its categories, or convert it"
+        raise DataRefused(f"{where} is declared as numbers", got=got, remedy=remedy)
     missing = np.asarray(chunks.is_null(), bool)
     plain = chunks.cast(pa.int8()) if pa.types.is_boolean(chunks.type) else chunks
     values = np.asarray(plain.to_numpy(), np.float64)
@@ -857,13 +857,14 @@ def _named(data: object) -> tuple[list[str] | None, list[Any]]:
 
 
 def _arrow_column(column: Any, where: str) -> Any:
-    """A column of text, numbers or truth values, whatever held it."""
+    """A column of text, numbers, truth values or dates, whatever held it."""
     pa = pyarrow()
     if isinstance(column, np.ndarray) and column.dtype.kind not in _NUMBERS:
-        if column.dtype.kind not in "OUT":
-            raise _not_mixed(where, dates=column.dtype.kind == "M")
+        if column.dtype.kind not in "OUTM":
+            raise _not_mixed(where)
         # Arrow reads text and objects one by one.
-        column = [value.item() if isinstance(value, np.generic) else value for value in column.tolist()]
+        if column.dtype.kind != "M":
+            column = [value.item() if isinstance(value, np.generic) else value for value in column.tolist()]
     chunks = arrow_column(column)
     if chunks is None:
         raise DataRefused(
@@ -876,17 +877,15 @@ def _arrow_column(column: Any, where: str) -> Any:
         chunks = decoded(chunks)
     if is_text(chunks.type):
         return chunks.cast(pa.large_string())
-    if not (is_number_type(chunks.type) or pa.types.is_null(chunks.type)):
-        raise _not_mixed(where, dates=in_words(chunks.type) == "dates")
+    known = is_number_type(chunks.type) or pa.types.is_null(chunks.type) or in_words(chunks.type) == "dates"
+    if not known:
+        raise _not_mixed(where)
     return chunks
 
 
-def _not_mixed(where: str, *, dates: bool) -> DataRefused:
-    return DataRefused(
-        f"{where} must be of text, numbers or booleans",
-        got="dates" if dates else "another kind",
-        remedy=DAYS if dates else "convert it, or leave it out",
-    )
+def _not_mixed(where: str) -> DataRefused:
+    rule = f"{where} must be of text, numbers, booleans or dates"
+    return DataRefused(rule, got="another kind", remedy="convert it, or leave it out")
 
 
 _FLOAT32: Final = np.dtype(np.float32)

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from hushsum._types import Floats, is_number
 from hushsum.errors import Argument, DataRefused, UsageError, shown
 
-from ._arrow import numbers_with_missing, pyarrow
+from ._arrow import in_words, numbers_with_missing, pyarrow
+from ._cell_format import DateFormat
 
 Codes = NDArray[np.int32]
 
@@ -136,7 +137,7 @@ class CategoryColumn(_Declared):
             return np.full(len(chunks), -1, np.int32), np.ones(len(chunks), bool)
         text = isinstance(self.values[0], str)
         if text != pa.types.is_large_string(chunks.type):
-            declared, got = ("text", "numbers") if text else ("numbers", "text")
+            declared, got = "text" if text else "numbers", in_words(chunks.type)
             raise DataRefused(
                 f"{where} is declared with categories that are {declared}", got=got, remedy="write them alike"
             )
@@ -344,11 +345,110 @@ class NumberColumn(_Declared):
         return np.where(codes == self.parts, np.nan, values)
 
 
-DeclaredColumn = CategoryColumn | FlagColumn | NumberColumn
+@dataclass(frozen=True, slots=True)
+class DateColumn(_Declared):
+    """A column of days, clipped to a declared range; a time of day is left out.
+
+    Parameters
+    ----------
+    low, high : str
+        The first and the last day that a record may have, as ISO dates; known beforehand.
+    bins : int or sequence of str
+        How the range is cut: into that many parts of nearly as many days, or at these days, from ``low`` to
+        ``high``. A part begins with its day and ends before the next one; the last includes ``high``.
+    missing : {"category", "refuse"}
+        Whether a missing date is a category of its own, or refused.
+    pattern : str, optional
+        How dates are written in columns of text, such as ``%d.%m.%Y``; by default ISO dates. Columns of dates
+        and times, which tables of Arrow, pandas and Polars have, need none.
+
+    Examples
+    --------
+    >>> DateColumn("2024-01-01", "2024-12-31", bins=["2024-01-01", "2024-07-01", "2024-12-31"]).labels
+    ('[2024-01-01, 2024-07-01)', '[2024-07-01, 2024-12-31]', 'missing')
+    """
+
+    kind: ClassVar[str] = "dates"
+
+    low: str
+    high: str
+    bins: int | Sequence[str] = 12
+    missing: str = "category"
+    pattern: str | None = None
+
+    def __post_init__(self) -> None:
+        _one_of("missing", self.missing, "category", "refuse")
+        if not isinstance(self.bins, str) and isinstance(self.bins, Sequence):
+            object.__setattr__(self, "bins", tuple(self.bins))
+        # The rules of the range and of its parts are those of numbers.
+        _ = self._days, self._format
+
+    @property
+    def _format(self) -> DateFormat:
+        return DateFormat(pattern=self.pattern)
+
+    @property
+    def _days(self) -> NumberColumn:
+        """The column as days since 1970."""
+        iso = DateFormat()
+        low = math.floor(iso.number(self.low, "low"))
+        high = math.floor(iso.number(self.high, "high"))
+        bins: Any = self.bins
+        if isinstance(bins, tuple):
+            bins = [math.floor(iso.number(each, "bins")) for each in bins]
+        return NumberColumn(
+            low, high, fill=low if self.missing == "category" else None, bins=bins, whole=True
+        )
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The parts of the range by their first days, then "missing" where it is declared."""
+        days = self._days
+        first = np.ceil(days.edges).astype("datetime64[D]").astype(str)
+        parts = [f"[{a}, {b})" for a, b in pairwise(first)]
+        parts[-1] = parts[-1][:-1] + "]"
+        return tuple(parts) + (MISSING,) * (self.missing == "category")
+
+    @property
+    def size(self) -> int:
+        """The number of labels."""
+        return self._days.size
+
+    def codes(self, chunks: Any, where: str) -> Codes:
+        """Positions in :attr:`labels`."""
+        pa = pyarrow()
+        if pa.types.is_null(chunks.type):
+            return self._days.codes(chunks, where)
+        if pa.types.is_large_string(chunks.type):
+            numbers = self._format.numbers(chunks)
+        elif in_words(chunks.type) == "dates":
+            # Of the day itself: a time zone is that of the column, and a time of day is left out.
+            numbers = chunks.cast(pa.date32(), safe=False).cast(pa.int32())
+        else:
+            numbers = None
+        if numbers is None:
+            rule, remedy = f"{where} is declared as dates", "declare another kind, or how they are written"
+            raise DataRefused(rule, got="another kind, or text that is not a date", remedy=remedy)
+        days = pyarrow("compute").floor(numbers.cast(pa.float64()))
+        return self._days.codes(days, where)
+
+    @property
+    def type_name(self) -> str:
+        """Days."""
+        return "date32"
+
+    def drawn(self, codes: Codes, random: np.random.Generator) -> NDArray[np.datetime64]:
+        """Days even within their part of the range; NaT where missing."""
+        days = self._days.drawn(codes, random)
+        known = np.where(np.isnan(days), 0.0, days).astype("datetime64[D]")
+        return np.where(np.isnan(days), np.datetime64("NaT", "D"), known)
+
+
+DeclaredColumn = CategoryColumn | DateColumn | FlagColumn | NumberColumn
 """One column of a record: a finite list of public labels, and which of them a value has."""
 
 COLUMN_KINDS: Final[Mapping[str, type[Any]]] = {
-    kind.kind: kind for kind in (CategoryColumn, FlagColumn, NumberColumn)
+    kind.kind: kind for kind in (CategoryColumn, DateColumn, FlagColumn, NumberColumn)
 }
 
 
