@@ -86,7 +86,8 @@ def _batches(
     numbers = [name for name, column in columns.items() if not _is_text(column)]
     with closing(open_source(path, file, _BATCH_BYTES, cells=cells)) as source:
         choose_columns(source.column_names, names)
-        source.choose(names, numbers, mixed=True)
+        days = {name: each.pattern for name, each in columns.items() if isinstance(each, DateColumn)}
+        source.choose(names, numbers, mixed=True, days=days)
         written = [] if source.typed else [name for name in columns if name not in numbers]
         for batch in source.batches():
             # Kinds are declared, never inferred, because one record could change an inferred one.

@@ -185,6 +185,8 @@ class ColumnarSource(Source):
         self._kind = kind
         self._fetch = fetch
         self._dates: list[str] = []
+        # The columns of dates that stay dates.
+        self._moments: list[str] = []
         self._written: list[str] = []
         self._left = _ALWAYS_ALLOWED + _LARGEST_RATIO * path.stat().st_size
         self._decoder = Decoder()
@@ -212,10 +214,11 @@ class ColumnarSource(Source):
         other, dates = types["other"], types["dates"]
         if self.mixed:
             nested = pyarrow().types.is_nested
-            wrong = {**other, **dict.fromkeys(dates, "dates")}
+            wrong = {**other, **{name: "dates" for name in dates if name not in self.days}}
             wrong |= {each.name: each.type for each in schema if nested(each.type)}
             for column, kind in wrong.items():
                 raise self._wrong_type(column, _MIXED, kind)
+            self._moments = list(dates)
             return
         declared = self.cells.dates.columns
         self._dates = [column for column in numbers if column in dates and column in declared]
@@ -252,7 +255,12 @@ class ColumnarSource(Source):
                 self.faults.end_batch(batch.num_rows)
 
     def _converted(self, batch: Any) -> Any:
-        """The batch with numbers in place of declared dates, and of text that writes numbers."""
+        """The batch with numbers in place of declared dates and of text that writes numbers; declared days of
+        mixed columns stay dates.
+        """
+        for column in self._moments:
+            moments = batch.column(column).cast(pyarrow().timestamp("us"))
+            batch = with_column(batch, column, moments)
         for column in (*self._dates, *self._written):
             found = batch.column(column)
             if column in self._written:
@@ -403,7 +411,11 @@ class WorkbookSource(ColumnarSource):
 
     def _column(self, name: str, numbers: Any, moments: Any, text: Any) -> Any:
         compute = pyarrow("compute")
-        if self.mixed and moments.null_count < len(moments):
+        if name in self.days:
+            # As in CSV files: text in the declared form.
+            written = moments.cast(pyarrow().timestamp("us"))
+            text = compute.coalesce(text, compute.strftime(written, format=self.days[name] or "%Y-%m-%d"))
+        elif self.mixed and moments.null_count < len(moments):
             raise self._wrong_type(name, _MIXED, "dates")
         if name not in self.numbers:
             largest = compute.max(compute.abs(numbers)).as_py()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, ClassVar
 
@@ -41,9 +41,16 @@ class Source:
         self.numbers: Names = ()
         self.set_column: str | None = None
         self.mixed = False
+        self.days: Mapping[str, str | None] = {}
 
     def choose(
-        self, columns: Names, numbers: Names = (), set_column: str | None = None, *, mixed: bool = False
+        self,
+        columns: Names,
+        numbers: Names = (),
+        set_column: str | None = None,
+        *,
+        mixed: bool = False,
+        days: Mapping[str, str | None] | None = None,
     ) -> None:
         """Choose what is read, and check the types of columns where the format states them before reading.
 
@@ -57,10 +64,12 @@ class Source:
             The one that becomes lists of integers.
         mixed : bool
             Whether text in a column of numbers may stand for a missing one, and columns have numbers, text
-            or truth values alone.
+            or truth values alone, or dates where they are in ``days``.
+        days : mapping of str to str, optional
+            The columns of mixed ones that hold dates, with the pattern that their text has, None for ISO.
         """
         self.columns, self.numbers = list(columns), numbers
-        self.set_column, self.mixed = set_column, mixed
+        self.set_column, self.mixed, self.days = set_column, mixed, days or {}
         self.check_types()
 
     def check_types(self) -> None:

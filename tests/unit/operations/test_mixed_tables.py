@@ -16,7 +16,15 @@ from tests.shown_numbers import shows_number
 
 from hushsum.errors import DataRefused, UsageError
 from hushsum.operations import mixed_batches
-from hushsum.records import CategoryColumn, CellFormat, DeclaredColumn, FlagColumn, NumberColumn
+from hushsum.records import (
+    CategoryColumn,
+    CellFormat,
+    DateColumn,
+    DeclaredColumn,
+    FlagColumn,
+    NumberColumn,
+    mixed_columns,
+)
 
 openpyxl: Any = import_module("openpyxl")
 
@@ -90,6 +98,24 @@ def test_a_workbook(tmp_path: Path) -> None:
         list(
             mixed_batches(str(tmp_path / "löhne.xlsx"), DECLARED, cells=CellFormat(decimal=",", sheet="2025"))
         )
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".xlsx"])
+def test_dates_have_the_same_labels_in_every_file(tmp_path: Path, suffix: str) -> None:
+    days, file = [date(2024, 5, 31), None, date(2024, 1, 1)], tmp_path / f"visits{suffix}"
+    if suffix == ".csv":
+        file.write_text("day,n\n2024-05-31,1\n,2\n 2024-01-01,3\n")
+    elif suffix == ".parquet":
+        pq.write_table(pa.table({"day": days, "n": [1, 2, 3]}), file)
+    else:
+        made = openpyxl.Workbook()
+        for row in [["day", "n"], *([day, i + 1] for i, day in enumerate(days[:2])), ["2024-01-01", 3]]:
+            made.active.append(row)
+        made.save(file)
+    column = DateColumn("2024-01-01", "2024-12-31", bins=12)
+    ((table, _),) = mixed_batches(str(file), {"day": column, "n": NumberColumn(0, 9)})
+    (chunks, _) = mixed_columns(table, count=2)
+    assert column.codes(chunks, "day").tolist() == [4, 12, 0]
 
 
 @pytest.mark.parametrize("name", ["none.csv", "none.xlsx", "none.doc", "."])

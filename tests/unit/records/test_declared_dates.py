@@ -14,7 +14,7 @@ from hushsum.errors import DataRefused, UsageError
 from hushsum.records import CategoryColumn, DateColumn, NumberColumn, column_from_json, mixed_columns
 
 YEAR = DateColumn("2024-01-01", "2024-12-31", bins=4)
-MOMENTS = [
+MOMENTS: list[Any] = [
     pd.Timestamp("2024-04-01 23:59:59"),
     pd.Timestamp("2024-04-02"),
     None,
