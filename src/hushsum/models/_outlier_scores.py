@@ -48,8 +48,10 @@ _TAIL_NOISES, _TAILS = 4.0, (0.02, 0.1)
 _MOST_BIN_NOISE: Final = 0.05
 # Bandwidths over √columns, in standard deviations.
 _WIDEST: Final = 2.0
-_NARROWEST, _NARROWEST_ON_GRID = 0.06, 0.1
+_NARROWEST, _NARROWEST_ON_GRID = 0.06, (0.05, 0.05, 0.1)
 _MIDDLE: Final = 0.5
+# How many errors of a mean the average one shall be where a grid counts.
+_VISIBLE_ON_GRID: Final = 3.0
 # The largest number of columns where a grid counts with less noise than features.
 _GRID_COLUMNS: Final = 3
 _STRUCTURED_COLUMNS: Final = 64
@@ -59,10 +61,10 @@ _PAIRS_AMPLE: Final = 4.0
 # Noise with a Gamma-distributed radius has half the variance of Laplace noise.
 _BETTER_THAN_LAPLACE: Final = math.sqrt(2.0)
 _TYPICAL_SIMILARITY: Final = 0.3
-_MOST_ERROR: Final = 0.035
-"""All of these were chosen on the tuning sets of `benchmarks.accuracy.outlier_peers`. The optima are flat:
-halves and doubles of the shares, of the errors that an average shall be and of the pairs of a probe change
-the mean area under the ROC curve by about 0.01.
+_MOST_ERROR: Final = 0.055
+"""All of these were chosen on the tuning sets of `benchmarks.accuracy.outlier_peers`, those of grids on some
+columns of other sets too. The optima are flat: halves and doubles of the shares, of the errors that an
+average shall be and of the pairs of a probe change the mean area under the ROC curve by about 0.01.
 """
 _LEAST: Final = 1e-4
 # Ranges are cut coarsely where the noise of a bin is more than this part of the records.
@@ -73,7 +75,7 @@ _LATTICE: Final = 0.7
 
 
 def _visible(pure: bool) -> float:
-    """How many errors of a mean the average one shall be."""
+    """How many errors of a mean the average one shall be, in more columns."""
     return 6.0 if pure else 8.0
 
 
@@ -282,11 +284,13 @@ class ScaledDensity:
 
     def bandwidth(self, similarity: Callable[[float], float]) -> float:
         """The smallest bandwidth at which a similarity, by bandwidth, stands out of the predicted error."""
-        wide, narrow = _WIDEST, _NARROWEST_ON_GRID if self.dim <= _GRID_COLUMNS else _NARROWEST
+        few = self.dim <= _GRID_COLUMNS
+        wide, narrow = _WIDEST, _NARROWEST_ON_GRID[self.dim - 1] if few else _NARROWEST
+        clear = _VISIBLE_ON_GRID if few else _visible(self.promise.pure)
         for _ in range(_PROBES):
             middle = math.sqrt(narrow * wide)
             found = similarity(middle)
-            if found >= _visible(self.promise.pure) * self.error(middle, found):
+            if found >= clear * self.error(middle, found):
                 wide = middle
             else:
                 narrow = middle

@@ -61,8 +61,9 @@ _THRESHOLDS: Floats = np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 601)])
 _SHARE_OF_AVERAGE: Final = 0.1
 _DEVIATIONS: Final = 2.0
 _OF_KERNEL: Final = 0.01
-# Columns of vectors are alike in the declared bounds up to here; then distances grow as their square root.
-_COLUMNS_OF_RANGE: Final = 8.0
+# The bandwidth of hash rows, as a part of the range, is this part of the columns where that is more than a
+# quarter, up to half of their square root: chosen on the tuning sets of `benchmarks.accuracy.outlier_peers`.
+_PART_OF_COLUMNS: Final = 1.0 / 16.0
 # Above this part of the average score, noise hides most.
 _LARGE_ERROR: Final = 0.5
 _PART: Final = "similarity"
@@ -212,7 +213,7 @@ class PrivateOutlierDetector(OutlierMixin, EmbeddingModel):  # type: ignore[misc
 
     def _default_bandwidth(self, n_features: int) -> float:
         """Records of many columns are far from each other: at a fixed bandwidth their sums would be noise."""
-        part = min(n_features / _COLUMNS_OF_RANGE, math.sqrt(n_features) / 2.0)
+        part = min(_PART_OF_COLUMNS * n_features, math.sqrt(n_features) / 2.0)
         return max(self.DEFAULT_BANDWIDTH, part)
 
     def _start(self, seed: int) -> tuple[Tally | int, KeptRecords]:
