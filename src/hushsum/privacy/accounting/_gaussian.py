@@ -702,20 +702,52 @@ def vector_variances(
         Fraction(count**2) / (2 * rho * share) if count else None,
     )
 
-    def variances(log_scale: float) -> Variances:
-        scale = math.exp(log_scale)
-        table = short_above(l2_squared * scale / float(1 - share))
-        return Variances(table, short_above(count**2 * scale / float(share)) if count else None)
+    def at(log_scale: float) -> Variances:
+        return _of_scale(log_scale, l2_squared, count, share)
 
     def keeps(log_scale: float) -> bool:
-        table, of_count = variances(log_scale)
-        moved = {"l2_squared": l2_squared, "cells": cells, "count": count}
-        return vector_delta(target, **moved, variance=table, count_variance=of_count) <= bound
+        return _keeps(target, bound, at(log_scale), l2_squared=l2_squared, cells=cells, count=count)
 
     misses, meets = 2.0 * math.log(analytic_gaussian_sigma(epsilon, delta)), -math.log(2.0 * float(rho))
+    # On a finer lattice δ is less, so that no smaller scale of the same search keeps the promise here.
+    finest = _finest_scale(target, bound, misses, meets, count, share)
+    if keeps(finest):
+        return at(finest)
     if not keeps(meets):
         return safe
-    return variances(narrowed(misses, meets, keeps, width=_WIDTH))
+    return at(narrowed(misses, meets, keeps, width=_WIDTH))
+
+
+_FINEST_LATTICE = 1 << 80
+
+
+@lru_cache(maxsize=512)
+def _finest_scale(
+    epsilon: float, delta: float, misses: float, meets: float, count: int, share: Fraction
+) -> float:
+    """The logarithm of the scale that the search finds for one cell of a lattice without rounding; the same
+    for all tables of one promise.
+    """
+
+    def keeps(log_scale: float) -> bool:
+        found = _of_scale(log_scale, _FINEST_LATTICE, count, share)
+        return _keeps(epsilon, delta, found, l2_squared=_FINEST_LATTICE, cells=1, count=count)
+
+    return narrowed(misses, meets, keeps, width=_WIDTH)
+
+
+def _of_scale(log_scale: float, l2_squared: int, count: int, share: Fraction) -> Variances:
+    scale = math.exp(log_scale)
+    table = short_above(l2_squared * scale / float(1 - share))
+    return Variances(table, short_above(count**2 * scale / float(share)) if count else None)
+
+
+def _keeps(
+    epsilon: float, delta: float, found: Variances, *, l2_squared: int, cells: int, count: int
+) -> bool:
+    """Whether noise of exactly these variances is proven to keep the promise."""
+    moved = {"l2_squared": l2_squared, "cells": cells, "count": count}
+    return vector_delta(epsilon, **moved, variance=found[0], count_variance=found[1]) <= delta
 
 
 SMALLEST_SHARE = Fraction(4)
