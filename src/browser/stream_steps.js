@@ -19,12 +19,13 @@ const CLOSE = 8e-6;
 /** Which step of which stream a table is, and the noise of every output of the stream; as `StreamStep` in Python. */
 export function stepFrom(value) {
   fields(value, ["stream", "step", "removals", "noise"]);
-  fields(value.noise, ["strategy", "view", "table", "count"]);
+  fields(value.noise, ["strategy", "view", "table", "count", "count_bits"]);
   require(/^[0-9a-f]{32}$/.test(text(value.stream)) && typeof value.removals === "boolean");
   const strategy = strategyFrom(value.noise.strategy);
   const view = viewFrom(value.noise.view);
   const noises = [value.noise.table, value.noise.count].map(noiseFrom);
   const intervals = strategy.base !== undefined;
+  const bits = whole(value.noise.count_bits, 0, 32);
   require(noises.every(({ mechanism, parts }) => mechanism === (intervals ? LAPLACE : GAUSSIAN) && parts === 1));
   require(!intervals || view.decay === null || strategy.levels === 1);
   return {
@@ -35,7 +36,8 @@ export function stepFrom(value) {
     strategy,
     view,
     table: noises[0].variance,
-    count: noises[1].variance,
+    countBits: bits,
+    count: noises[1].variance / 4 ** bits,
     exact: noises.map(({ exact }) => exact),
   };
 }
@@ -61,8 +63,11 @@ export function checkStream(found, claim, stated, moved, cells) {
   if ([...record].some((each) => (pure ? each.l1 : each.l2Squared) === null)) return;
   const number = [1n, 0n].map((each) => ({ l1: each, l2Squared: each }));
   const changes = [changeOf(record, claim, found.removals, BigInt(cells)), changeOf(number, claim, found.removals, 1n)];
+  // The number of records enters with a power of two for each.
+  const finer = 1n << BigInt(found.countBits);
   // Without a horizon, records with which a unit changes may be in different outputs.
   const apart = found.horizon === null ? changes[1].l1 : 1n;
+  [changes[1].l1, changes[1].squared] = [changes[1].l1 * finer, changes[1].squared * finer ** 2n];
   const lengths = pure
     ? changes.map(({ l1 }) => BigInt(found.strategy.levels) * l1)
     : changes.map(({ squared, touched }) => lengthAbove({ squared, touched: apart * touched }, boundsOf(found.strategy)));

@@ -236,7 +236,7 @@ class _Series:
         size, stream = len(steps), first.stream_step
         assert stream is not None
         gains = stream.noise.covariances(numbers)
-        cell, count = stream.noise.table.variance * gains, stream.noise.count.variance * gains
+        cell, count = stream.noise.table.variance * gains, stream.noise.count_variance * gains
         # Rounding of the cells of a step is its own.
         np.fill_diagonal(cell, np.maximum(np.diag(cell), [each.cell_variance for each in steps]))
         change = np.eye(size)

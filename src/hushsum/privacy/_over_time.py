@@ -747,6 +747,9 @@ LAST_STEP = 1 << 40
 # What rounding may add to the sensitivity, and the lattice to δ.
 _SMALL = Fraction(1, 1000)
 
+# With fewer, weights are too coarse.
+_FEWEST_BITS = 10
+
 # The largest variance of the noise of an output. The sampler draws below 2⁷⁸.
 _LARGEST_VARIANCE = 2.0**76
 
@@ -775,13 +778,21 @@ def strategy_from_json(data: dict[str, Any]) -> Strategy:
 class StreamNoise:
     """The strategy of a stream, what it shows, and the noise of each of its outputs.
 
-    ``table`` is drawn in every cell of the table at every step, ``count`` beside the number of records.
+    ``table`` is drawn in every cell of the table at every step, ``count`` beside the number of records, which
+    enters with 2^``count_bits`` for each of them, so that rounding is as little for it as for a table whose
+    cells count in small fractions of a record.
     """
 
     strategy: Strategy
     view: View
     table: IntegerNoise
     count: IntegerNoise
+    count_bits: int = 0
+
+    @property
+    def count_variance(self) -> float:
+        """The variance of the noise of the count in an output, in records."""
+        return self.count.variance / 4**self.count_bits
 
     @property
     def intervals(self) -> bool:
@@ -806,8 +817,8 @@ class StreamNoise:
         if not 0.0 < gain < math.inf:
             raise ValueError("noise")
         table, count = (
-            IntegerNoise(self.mechanism, short_above(each.variance * gain))
-            for each in (self.table, self.count)
+            IntegerNoise(self.mechanism, short_above(variance * gain))
+            for variance in (self.table.variance, self.count_variance)
         )
         return table, count
 
@@ -834,19 +845,23 @@ class StreamNoise:
             "view": self.view.as_json(),
             "table": self.table.as_json(),
             "count": self.count.as_json(),
+            "count_bits": self.count_bits,
         }
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> StreamNoise:
         """The noise of a file's header; ValueError if there is none like it."""
-        if set(data) != {"strategy", "view", "table", "count"}:
+        if set(data) != {"strategy", "view", "table", "count", "count_bits"}:
             raise ValueError("stream")
         noise = cls(
             strategy_from_json(data["strategy"]),
             View.from_json(data["view"]),
             IntegerNoise.from_json(data["table"]),
             IntegerNoise.from_json(data["count"]),
+            data["count_bits"],
         )
+        if type(noise.count_bits) is not int or not 0 <= noise.count_bits <= MOST_FRACTION_BITS:
+            raise ValueError("bits")
         drawn = LAPLACE if noise.intervals else GAUSSIAN
         if (noise.horizon or 0) > MOST_STEPS or {noise.table.mechanism, noise.count.mechanism} != {drawn}:
             raise ValueError("noise")
@@ -935,10 +950,12 @@ def _factorised(
         return float(bounds.column_squared * table.l2_squared / (2 * rho * (1 - share)))
 
     def little_rounding(bounds: FactorBounds) -> bool:
-        """Whether rounding adds next to nothing to both lengths."""
-        return all(
-            each.touched * bounds.rounding_squared <= _SMALL**2 * bounds.column_squared * each.l2_squared
-            for each in (table, count)
+        """Whether rounding adds next to nothing to the length of the table."""
+        return little(table, bounds)
+
+    def little(change: StepChange, bounds: FactorBounds) -> bool:
+        return (
+            change.touched * bounds.rounding_squared <= _SMALL**2 * bounds.column_squared * change.l2_squared
         )
 
     def fine_lattice(bounds: FactorBounds) -> bool:
@@ -948,11 +965,15 @@ def _factorised(
         gap = plan_with(0).reach * table.touched / (24.0 * variance_near(bounds, Fraction(0)))
         return gap * (1.0 + math.exp(min(float(epsilon), 700.0))) <= float(_SMALL * delta)
 
-    small = fewest(little_rounding)
+    small = max(fewest(little_rounding), _FEWEST_BITS)
     fine = max(small, fewest(fine_lattice))
     most = fewest(lambda bounds: variance_near(bounds, share) > _LARGEST_VARIANCE) - 1
     # Where the lattice cannot be fine, as for a large ε, the noise comes from ρ, which does not need it.
     plan = plan_with(max(0, min(fine if fine < most else small, most)))
+    bits = bisect_left(
+        range(MOST_FRACTION_BITS), True, key=lambda bits: little(_finer(count, bits), plan.bounds())
+    )
+    count = _finer(count, bits)
     # Multiplied by λ = σ/σ_c, the count is one more part of the vector that has noise σ, so that together
     # their squared length is Δ2²/(1 − share).
     of_table, of_count = _lengths(plan, table, count)
@@ -964,7 +985,19 @@ def _factorised(
     else:
         touched = math.ceil(plan.reach * (table.touched + count.touched * max(ratio, Fraction(1))))
         variance = vector_variances(epsilon=epsilon, delta=delta, l2_squared=whole, cells=touched).variance
-    return StreamNoise(plan, view, IntegerNoise(GAUSSIAN, variance), IntegerNoise(GAUSSIAN, variance / ratio))
+    of_count_noise = IntegerNoise(GAUSSIAN, variance / ratio)
+    return StreamNoise(plan, view, IntegerNoise(GAUSSIAN, variance), of_count_noise, bits)
+
+
+def _finer(count: StepChange, bits: int) -> StepChange:
+    """The change of the number of records where each enters with 2^bits."""
+    return replace(count, l1=count.l1 << bits, l2_squared=count.l2_squared << 2 * bits)
+
+
+def _changes(noise: StreamNoise, unit: StreamUnit) -> tuple[StepChange, StepChange]:
+    """What a unit changes in the table, and in the number of records as it enters."""
+    table, count = unit.changes(endless=noise.horizon is None)
+    return table, _finer(count, noise.count_bits)
 
 
 def _lengths(plan: Factorisation, table: StepChange, count: StepChange) -> tuple[int, int]:
@@ -978,14 +1011,14 @@ def _lengths(plan: Factorisation, table: StepChange, count: StepChange) -> tuple
 def spent_rho(noise: StreamNoise, unit: StreamUnit) -> Fraction:
     """ρ of all outputs of a factorised stream together."""
     assert isinstance(noise.strategy, Factorisation)
-    lengths = _lengths(noise.strategy, *unit.changes(endless=noise.horizon is None))
+    lengths = _lengths(noise.strategy, *_changes(noise, unit))
     return lengths[0] / (2 * noise.table.parameter) + lengths[1] / (2 * noise.count.parameter)
 
 
 def spent_delta(noise: StreamNoise, unit: StreamUnit, epsilon: Fraction) -> float:
     """An upper bound on δ(ε) of all outputs of a factorised stream together."""
     assert isinstance(noise.strategy, Factorisation)
-    table, count = unit.changes(endless=noise.horizon is None)
+    table, count = _changes(noise, unit)
     lengths = _lengths(noise.strategy, table, count)
     ratio = noise.table.parameter / noise.count.parameter
     return vector_delta(
@@ -999,6 +1032,6 @@ def spent_delta(noise: StreamNoise, unit: StreamUnit, epsilon: Fraction) -> floa
 def spent_epsilon(noise: StreamNoise, unit: StreamUnit) -> Fraction:
     """ε of all outputs of a stream of interval sums together."""
     assert isinstance(noise.strategy, TreeSums)
-    table, count = unit.changes(endless=noise.horizon is None)
+    table, count = _changes(noise, unit)
     levels = noise.strategy.levels
     return levels * table.l1 / noise.table.parameter + levels * count.l1 / noise.count.parameter

@@ -173,7 +173,7 @@ def step_covariance(first: NoisyTable, second: NoisyTable) -> StepCovariance:
     if one is None or other is None or one.stream != other.stream or one.noise != other.noise:
         raise UsageError("both functions must be steps of one stream", remedy="give two of its files")
     gain = float(one.noise.covariances([one.step, other.step])[0, 1])
-    return StepCovariance(one.noise.table.variance * gain, one.noise.count.variance * gain)
+    return StepCovariance(one.noise.table.variance * gain, one.noise.count_variance * gain)
 
 
 ROUNDING_SHARE = 0.02

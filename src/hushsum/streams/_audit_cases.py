@@ -97,7 +97,7 @@ def stream_pair(
 
     noise = fresh.terms.noise
     gains = noise.covariances(range(1, STEPS + 1))
-    covariance = np.kron(np.diag([_ROWS * noise.table.variance, noise.count.variance]), gains)
+    covariance = np.kron(np.diag([_ROWS * noise.table.variance, noise.count_variance]), gains)
     first, second = (shown(each) for each in places)
     best: Floats = np.asarray(np.linalg.solve(covariance, second - first), np.float64)
     distance = math.sqrt(float((second - first) @ best))

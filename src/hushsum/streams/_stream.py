@@ -157,7 +157,7 @@ def plan_of(claim: Claim, basis: Basis, noise: StreamNoise, count_share: Fractio
         horizon=noise.horizon,
         steps=steps,
         deviations=math.sqrt(noise.table.variance) * gains,
-        count_deviations=math.sqrt(noise.count.variance) * gains,
+        count_deviations=math.sqrt(noise.count_variance) * gains,
         one_release=math.sqrt(once.variance),
         state_bytes=8 * tables * (rows * width + 1),
     )
@@ -213,18 +213,23 @@ class StreamState:
     def advance(self, noise: StreamNoise, *, insecure_noise_seed: int | None, threads: int) -> None:
         """One step: new noise, and what it shows. Nothing has left this process before `step` has grown."""
         table, count = take_increment(self.tally)
-        increment = np.append(table, np.int64(count - self.removed))
+        increment = np.append(table, np.int64(count - self.removed) << noise.count_bits)
         self.removed = 0
         step = self.step + 1
         output = noise.strategy.advance(self.secret, increment, step)
         noise.add_to(output, step, insecure_noise_seed=insecure_noise_seed, threads=threads)
-        self._show(noise.strategy.read(self.public, output, step), noise)
+        growth = noise.strategy.read(self.public, output, step)
+        growth[-1] /= 1 << noise.count_bits
+        self._show(growth, noise)
         self.step = step
         self.leave_room(noise)
 
     def leave_room(self, noise: StreamNoise) -> None:
         """Let the tally refuse records with which a number of the state could leave 64 bits."""
-        leave_room(self.tally, noise.strategy.room(self.secret))
+        largest = self.tally.basis.sensitivity(Relation.ADD_REMOVE).largest
+        # How much more a record moves the count than it may move a cell.
+        finer = max(-(-(1 << noise.count_bits) // largest), 1)
+        leave_room(self.tally, noise.strategy.room(self.secret) // finer)
 
     def _show(self, growth: Floats, noise: StreamNoise) -> None:
         if noise.view.decay is not None:

@@ -8,6 +8,7 @@ import pytest
 
 from hushsum.errors import ClaimError, UsageError
 from hushsum.privacy import (
+    Factorisation,
     IntegerNoise,
     Promise,
     Relation,
@@ -49,6 +50,17 @@ def test_all_of_the_promise_is_spent_and_no_more(unit: StreamUnit, horizon: int 
     assert Fraction(999, 10000) < rho <= Fraction(1, 10)
     delta = spent_delta(noise_for(unit, horizon, epsilon=1.0, delta=1e-6), unit, Fraction(1))
     assert 0.99e-6 < delta <= 1e-6
+
+
+@pytest.mark.parametrize("horizon", [30, None])
+def test_rounding_costs_the_number_of_records_as_little_as_a_finer_table(horizon: int | None) -> None:
+    """Of a grid, whose cells count in small fractions of a record."""
+    fine = dict.fromkeys(Relation, Sensitivity(1 << 20, 1 << 38, 1 << 19))
+    noise = noise_for(StreamUnit(fine, Relation.ADD_REMOVE, None, False, 50), horizon, rho=0.1)
+    assert noise.count_bits > 0
+    assert isinstance(noise.strategy, Factorisation)
+    least = noise.strategy.bounds().column_squared / (2 * 0.1 * float(SHARE))
+    assert 1.0 <= noise.count_variance / least < 1.01
 
 
 @pytest.mark.parametrize("unit", UNITS[:2], ids=repr)
@@ -124,7 +136,7 @@ def test_the_noise_of_a_step_is_that_of_all_draws_before() -> None:
         cell, count = noise.at(step)
         gain = noise.covariances([step])[0, 0]
         assert cell.variance == pytest.approx(gain * noise.table.variance, rel=1e-5)
-        assert count.variance == pytest.approx(gain * noise.count.variance, rel=1e-5)
+        assert count.variance == pytest.approx(gain * noise.count_variance, rel=1e-5)
     assert StreamNoise.from_json(noise.as_json()) == noise
 
 
