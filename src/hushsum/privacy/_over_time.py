@@ -792,7 +792,7 @@ class StreamNoise:
     @property
     def count_variance(self) -> float:
         """The variance of the noise of the count in an output, in records."""
-        return self.count.variance / 4**self.count_bits
+        return self.count.variance / (1 << 2 * self.count_bits)
 
     @property
     def intervals(self) -> bool:
