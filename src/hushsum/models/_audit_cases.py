@@ -35,10 +35,12 @@ from ._clusters import (
     Partition,
     PromiseParts,
     counted_cells,
+    inertia_of,
     read,
     refined_centers,
     split_cells,
     vectors_by_cell,
+    whole_box,
 )
 from ._column_scaling import ColumnScaling
 from ._density import FUNCTIONAL, FunctionalSums, KernelTable
@@ -142,9 +144,10 @@ def _clusters(number: int, promise: Promise) -> Separated:
     def run(side: int, seed: int | None) -> _Observed:
         # No two runs share the seed of a step: a run has fewer than 64.
         parts = _Observed(spent, record, side == 1, None if seed is None else 64 * seed)
-        cells = split_cells(sides[side], np.ones(1), 2, parts, SPLITTING, SQUARES)
+        rows = sides[side]
+        cells = split_cells(rows, whole_box(rows, np.ones(1), parts), 2, parts, SPLITTING, SQUARES)
         centers = np.array([[-0.6], [0.0]])
-        refined_centers(sides[side], cells, centers, parts, REFINING_STEPS)
+        inertia_of(rows, *refined_centers(rows, cells, centers, parts, REFINING_STEPS), parts)
         return parts
 
     def release(side: int, seed: int | None) -> NDArray[np.float64]:

@@ -42,6 +42,7 @@ from ._record_checks import seed_of
 from ._sampler import MOST_SAMPLES
 
 COUNT_SHARE: Final = Fraction(1, 20)
+LONE_COUNT_SHARE: Final = Fraction(1, 5)
 MOMENT_SHARE: Final = Fraction(2, 5)
 SQUARE_SHARE: Final = 0.35
 LENGTH_SHARE: Final = 0.05
@@ -67,13 +68,29 @@ _USABLE: Final = 0.7
 _PRECISE: Final = 1.0
 _CELLS_PER_CLUSTER: Final = 3
 SEEN: Final = 3.0
+LENGTHS_PART: Final = Fraction(1, 40)
+"""The part of the budget for the sum of squared distances, at the end."""
+LONE_LENGTHS_PART: Final = Fraction(1, 10)
+"""The same where there is one center."""
+SPLITTING: Final = Fraction(9, 20)
+REFINING_STEPS: Final = 2
+REFINING_PART: Final = (1 - FIRST - SPLITTING - LENGTHS_PART) / REFINING_STEPS
+AFFORDED: Final = 0.5
+"""The expected length of the noise of a center in the last steps, over the spread of its records."""
+_UNCLEAR: Final = 0.3
+# Of the squared spread that is expected, in squared radii.
+_SURE: Final = 0.25
+FAR: Final = 2.5
+DOUBT: Final = 0.5
+"""Distances are measured up to this many expected ones at least; which are wrong by this part, about."""
+_EXACT: Final = 0.1
 _BITS: Final = 16
 _MOST_COLUMNS: Final = 1 << 16
 NARROWEST: Final = 2.0**-12
 _RECORDS_AT_A_TIME: Final = 1 << 16
 
-MEANS, SQUARES, MOMENTS = "means", "squares", "moments"
-SHARES: Final = {MEANS: LENGTH_SHARE, SQUARES: SQUARE_SHARE, MOMENTS: 0.0}
+MEANS, SQUARES, MOMENTS, LENGTHS = "means", "squares", "moments", "lengths"
+SHARES: Final = {MEANS: LENGTH_SHARE, SQUARES: SQUARE_SHARE, MOMENTS: 0.0, LENGTHS: 0.0}
 
 
 class PromiseParts:
@@ -175,9 +192,14 @@ class Measurement:
     square_noise: float
 
     @property
+    def numbers(self) -> Floats:
+        """The counts, where they are at least as large as their noise, and that otherwise."""
+        return np.maximum(self.counts, max(self.count_noise, 1.0))
+
+    @property
     def mean_errors(self) -> Floats:
         """The expected length of the noise in each mean, in units of the radius."""
-        return np.asarray(self.mean_noise * math.sqrt(self.means.shape[1]) / np.maximum(self.counts, 1.0))
+        return np.asarray(self.mean_noise * math.sqrt(self.means.shape[1]) / self.numbers)
 
 
 def basis_of(cells: int, dim: int, kind: str) -> ClassMoments:
@@ -186,9 +208,10 @@ def basis_of(cells: int, dim: int, kind: str) -> ClassMoments:
         return ClassMoments.of_shares(
             cells, dim, 1.0, moment_share=MOMENT_SHARE, count_share=COUNT_SHARE, by_class=True
         )
-    columns = 2 * dim if kind == SQUARES else dim + 1
+    columns = {SQUARES: 2 * dim, MEANS: dim + 1, LENGTHS: 1}[kind]
+    count_share = LONE_COUNT_SHARE if cells == 1 and kind != LENGTHS else COUNT_SHARE
     return ClassMoments.of_shares(
-        cells, columns, 1.0, moment_share=Fraction(0), count_share=COUNT_SHARE, bits=14
+        cells, columns, 1.0, moment_share=Fraction(0), count_share=count_share, bits=14
     )
 
 
@@ -196,6 +219,9 @@ def vectors_by_cell(rows: Floats, partition: Partition, kind: str) -> Floats:
     """What a step counts of each record, in a row: its cell, and a vector of length at most 1."""
     codes = partition.codes(rows)
     vectors = partition.vectors(rows, codes)
+    if kind == LENGTHS:
+        # Of all centers together: one cell, and the square of a length that is at most 1.
+        return np.column_stack((np.zeros(len(rows)), np.square(norms(vectors))))
     if share := SHARES[kind]:
         # Of length at most 1, since no column is longer than the vector, nor is the square of its length.
         squares = np.square(vectors) if kind == SQUARES else np.square(norms(vectors))[:, None]
@@ -205,7 +231,7 @@ def vectors_by_cell(rows: Floats, partition: Partition, kind: str) -> Floats:
 
 def counted_cells(rows: Floats, partition: Partition, kind: str) -> Tally:
     """The exact sums of one step; secret."""
-    basis = basis_of(len(partition.centers), rows.shape[1], kind)
+    basis = basis_of(1 if kind == LENGTHS else len(partition.centers), rows.shape[1], kind)
     tally = Tally(basis, basis.counted_kernel())
     for start in range(0, len(rows), _RECORDS_AT_A_TIME):
         tally.add(vectors_by_cell(rows[start : start + _RECORDS_AT_A_TIME], partition, kind))
@@ -219,21 +245,25 @@ def read(function: object, kind: str) -> Measurement:
     assert isinstance(basis, ClassMoments)
     table, deviation = function.table, math.sqrt(function.cell_variance)
     counts, sums = basis.class_counts(table), basis.class_sums(table)
-    number = np.maximum(counts, 1.0)[:, None]
+    count_noise = deviation / basis.count_weight
+    number = np.maximum(counts, max(count_noise, 1.0))[:, None]
     gain, share = deviation * math.sqrt(basis.sum_gain), SHARES[kind]
-    dim = {MEANS: basis.dim - 1, SQUARES: basis.dim // 2, MOMENTS: basis.dim}[kind]
+    dim = {MEANS: basis.dim - 1, SQUARES: basis.dim // 2, MOMENTS: basis.dim, LENGTHS: 1}[kind]
     moments = basis.second_moments(table) / number[:, :, None] if kind == MOMENTS else None
     if moments is not None:
         squares = np.diagonal(moments, axis1=1, axis2=2).copy()
         square_noise = deviation / (5.0 * basis.unit**2)
     else:
-        squares, square_noise = sums[:, dim:] / math.sqrt(share) / number, gain / math.sqrt(share)
+        squares, square_noise = (
+            sums[:, dim:] / math.sqrt(share or 1.0) / number,
+            gain / math.sqrt(share or 1.0),
+        )
     return Measurement(
         counts=counts,
         means=clipped_to_ball(sums[:, :dim] / math.sqrt(1.0 - share) / number, 1.0),
         squares=squares,
         moments=moments,
-        count_noise=deviation / basis.count_weight,
+        count_noise=count_noise,
         mean_noise=gain / math.sqrt(1.0 - share),
         square_noise=square_noise,
     )
@@ -246,9 +276,9 @@ def cells_of(partition: Partition, found: Measurement) -> tuple[Cells, NDArray[n
     # Noise adds its variance to the square of a mean. A spread that is too small would shorten records, and
     # one that is too large only adds noise: so it is raised by the standard deviation of its own noise.
     apart = found.squares - np.square(found.means)
-    dim, number = means.shape[1], np.maximum(found.counts, 1.0)
+    dim, number = means.shape[1], found.numbers
     noise = dim * np.square(found.mean_noise / number) + math.sqrt(dim) * found.square_noise / number
-    spread = np.clip(apart.sum(axis=1) + noise, np.square(NARROWEST), 1.0)
+    spread = np.clip(np.maximum(apart.sum(axis=1), 0.0) + noise, np.square(NARROWEST), 1.0)
     variances = np.maximum(apart, spread[:, None] / (100.0 * dim))
     variances *= (spread / variances.sum(axis=1))[:, None] * np.square(radii)
     covariances = None
@@ -291,17 +321,41 @@ def cutting_levels(records: float, dim: int, clusters: int, promise: Promise, sh
     return levels
 
 
+def whole_box(rows: Floats, half_widths: Floats, parts: PromiseParts) -> tuple[Partition, Measurement]:
+    """The first step, of one cell."""
+    radius = max(float(np.linalg.norm(half_widths)), NARROWEST)
+    partition = Partition(np.zeros((1, rows.shape[1])), np.array([radius]))
+    return partition, parts.measure(rows, partition, SQUARES, FIRST)
+
+
+def affordable_clusters(records: float, dim: int, most: int, promise: Promise, part: Fraction) -> int:
+    """How many centers of clusters of equal size a step can tell from its noise: up to ``most``, and 1 at
+    least.
+    """
+    for number in range(most, 1, -1):
+        basis = basis_of(number, dim, MEANS)
+        deviation = math.sqrt(noise_of(basis, part_of(promise, part)).variance * basis.sum_gain)
+        if REACH * math.sqrt(dim) * deviation * number < AFFORDED * max(records, 1.0):
+            return number
+    return 1
+
+
 def split_cells(
-    rows: Floats, half_widths: Floats, clusters: int, parts: PromiseParts, share: Fraction, last: str
+    rows: Floats,
+    whole: tuple[Partition, Measurement],
+    clusters: int,
+    parts: PromiseParts,
+    share: Fraction,
+    last: str,
 ) -> Cells:
-    """Cells of the records, cut where they vary most. Spends ``share`` of the promise and `FIRST`.
+    """Cells of the records, cut where they vary most. Spends ``share`` of the promise.
 
     Parameters
     ----------
     rows : array of shape (n, dim)
         Records in units in which the box is within ±1; secret.
-    half_widths : array of shape (dim,)
-        Of the box, at most 1.
+    whole : Partition and Measurement
+        Of the first step (`whole_box`).
     clusters : int
         How many will be looked for.
     last : {"squares", "moments"}
@@ -323,8 +377,7 @@ def split_cells(
     clustering*, CODASPY 2016, for k-means with noisy sums.
     """
     dim = rows.shape[1]
-    partition = Partition(np.zeros((1, dim)), np.array([max(float(np.linalg.norm(half_widths)), NARROWEST)]))
-    found = parts.measure(rows, partition, SQUARES, FIRST)
+    partition, found = whole
     cells, seen = cells_of(partition, found)
     levels = cutting_levels(float(found.counts[0]), dim, clusters, parts.promise, share)
     for level in range(1, levels + 1):
@@ -359,32 +412,71 @@ def _cut(
     return Partition(np.array(centers), np.array(radii))
 
 
+def lone_center(partition: Partition, found: Measurement) -> tuple[Cells, Floats]:
+    """The cell of the first step, and its mean, drawn to the middle of the box as far as it may be noise."""
+    cells, _ = cells_of(partition, found)
+    square = max(float(np.square(found.means[0]).sum()), 1e-12)
+    kept = max(0.0, 1.0 - float(found.mean_errors[0]) ** 2 / square)
+    return cells, np.clip(partition.centers + partition.radii[0] * kept * found.means, -1.0, 1.0)
+
+
 def refined_centers(
     rows: Floats, cells: Cells, centers: Floats, parts: PromiseParts, steps: int
-) -> tuple[Floats, Floats, float]:
+) -> tuple[Floats, Floats, Floats]:
     """Centers moved, step by step, to the noisy means of their records; with the noisy numbers of those, and
-    the sum of squared distances, estimated.
+    their root mean squared distances.
 
-    Spends what is left of the promise, in equal parts. A mean is moved by less where much of the move may be
-    noise (James and Stein 1961), and not at all where the number of records is not distinguished from 0.
+    Spends what is left of the promise, but for a part for `inertia_of`, in equal parts. A mean is moved by
+    less where much of the move may be noise (James and Stein 1961), and not at all where the number of
+    records is not distinguished from 0 and there are other centers.
 
     Privacy
     -------
     As `split_cells`: every step is one of `PromiseParts.measure`.
     """
-    part = parts.left / steps
+    part = (parts.left - (LENGTHS_PART if len(centers) > 1 else LONE_LENGTHS_PART)) / steps
     _, spread = sizes_and_spread(cells, centers)
     for _ in range(steps):
         partition = Partition(centers, np.clip(REACH * spread, NARROWEST, math.sqrt(rows.shape[1])))
         found = parts.measure(rows, partition, MEANS, part)
         squares = np.maximum(np.square(found.means).sum(axis=1), 1e-12)
         kept = np.clip(1.0 - np.square(found.mean_errors) / squares, 0.0, 1.0)
-        kept = np.where(found.counts > SEEN * found.count_noise, kept, 0.0)[:, None]
+        told = (found.counts > SEEN * found.count_noise) | (len(centers) == 1)
+        kept = np.where(told, kept, 0.0)[:, None]
         centers = np.clip(centers + partition.radii[:, None] * kept * found.means, -1.0, 1.0)
         # Of the records from the center where it is now.
         apart = found.squares[:, 0] - (kept * (2.0 - kept) * np.square(found.means)).sum(axis=1)
-        spread = np.where(kept[:, 0] > 0.0, partition.radii * np.sqrt(np.clip(apart, 0.0, 1.0)), spread)
-    return centers, found.counts, float(np.maximum(found.counts, 0.0) @ np.square(spread))
+        # The mean of what is measured and of what was expected, by their variances.
+        expected, noise = np.square(spread / partition.radii), np.square(found.square_noise / found.numbers)
+        apart = (apart * _SURE**2 + expected * noise) / (_SURE**2 + noise)
+        found_spread = partition.radii * np.sqrt(np.clip(apart, expected / 16.0, 1.0))
+        spread = np.where(kept[:, 0] > 0.0, found_spread, spread)
+    return centers, found.counts, spread
+
+
+def inertia_of(rows: Floats, centers: Floats, counts: Floats, spread: Floats, parts: PromiseParts) -> float:
+    """The sum of squared distances of records to their centers, estimated; spends what is left.
+
+    Distances are measured up to a radius for which noise is a small part of the expected sum, or up to some
+    times the root mean squared distance that is expected. Where noise hides the sum, the expected one stands
+    in for it.
+
+    Privacy
+    -------
+    One more step of `PromiseParts.measure`, with one cell: a record adds a number of at most 1, the square of
+    its distance in units of the radius.
+    """
+    held, dim = np.maximum(counts, 0.0), rows.shape[1]
+    expected = float(held @ np.square(spread))
+    basis = basis_of(1, dim, LENGTHS)
+    unit = math.sqrt(noise_of(basis, part_of(parts.promise, parts.left)).variance * basis.sum_gain)
+    least = FAR**2 * expected / max(float(held.sum()), 1.0)
+    radius = math.sqrt(float(np.clip(_EXACT * expected / unit, max(least, NARROWEST**2), dim)))
+    found = parts.measure(rows, Partition(centers, np.full(len(centers), radius)), LENGTHS, parts.left)
+    measured = radius**2 * float(found.numbers[0] * found.means[0, 0])
+    noise, doubt = (radius**2 * found.mean_noise) ** 2, (DOUBT * expected) ** 2
+    weight = doubt / max(doubt + noise, 1e-300)
+    return max(weight * measured + (1.0 - weight) * expected, expected / FAR**2)
 
 
 AUTO: Final = "auto"
@@ -500,8 +592,8 @@ class ClusterModel(PrivateModel):
     def _ready(self, secret: KeptRecords) -> KeptRecords:
         """Refuse columns and promises for which a step could not be released, before anything is spent."""
         promise = self._promise()
-        smallest = part_of(promise, SMALLEST_PART)
         for kind in self._measured_kinds(promise):
+            smallest = part_of(promise, LENGTHS_PART if kind == LENGTHS else SMALLEST_PART)
             # Its variance is computed where the samplers can draw it, and refused otherwise.
             _ = noise_of(basis_of(MOST_CELLS, self.n_features_in_, kind), smallest).variance
         return secret
@@ -548,8 +640,6 @@ class ClusterModel(PrivateModel):
         )
 
 
-SPLITTING: Final = Fraction(9, 20)
-REFINING_STEPS: Final = 2
 MOST_CLUSTERS: Final = 64
 
 
@@ -560,6 +650,8 @@ class PrivateKMeans(ClusterModel):
     Works well if every cluster has some thousand records at ε = 1: the noise of a center is in proportion to
     the width of its cluster, to the number of clusters and to 1/(ε·records). A cluster with fewer than about
     a hundred records per unit of 1/ε is not distinguished from noise, and its records count to a neighbour.
+    Where noise would hide some of the clusters, fewer are looked for, and the other centers lie on the
+    largest.
     Distances are Euclidean, in the units of the data or of the declared ranges (``scale``). There is no
     ``labels_``: labels of the records are private; ``fit_predict`` returns them to the owner.
 
@@ -578,9 +670,10 @@ class PrivateKMeans(ClusterModel):
     Unit: one record; neighbours: add/remove. ``fit`` releases, in steps, the number, the sum and the squares
     of the records of each cell of a public partition, with exact integer noise; every partition follows from
     tables released before. A tenth of the budget finds where the records are; 45 % cut cells in two, where
-    they vary most; k-means of these cells is post-processing; 45 % move the centers twice to the noisy means
-    of their records. The steps add up to the claim (`hushsum.models._clusters`). Records are kept, in
-    secret, until the release. ``fit_released`` spends nothing.
+    they vary most; k-means of these cells is post-processing; 42.5 % move the centers twice to the noisy
+    means of their records, and the rest measures ``inertia_``. Where noise would hide all clusters but one,
+    what follows the first tenth finds one center. The steps add up to the claim (`hushsum.models._clusters`).
+    Records are kept, in secret, until the release. ``fit_released`` spends nothing.
 
     Notes
     -----
@@ -652,13 +745,12 @@ class PrivateKMeans(ClusterModel):
     centers = cluster_centers_
 
     def _measured_kinds(self, promise: Promise) -> tuple[str, ...]:
-        return SQUARES, MEANS
+        return SQUARES, MEANS, LENGTHS
 
     def _number(self) -> int:
         return self.max_clusters if isinstance(self.n_clusters, str) else int(self.n_clusters)
 
-    def _centers(self, cells: Cells, seed: int) -> Floats:
-        number = self._number()
+    def _centers(self, cells: Cells, number: int, seed: int) -> Floats:
         if isinstance(self.n_clusters, str):
             number = number_of_clusters(cells, number, seed=seed)
         return cluster_cells(cells, number, seed=seed)
@@ -666,12 +758,31 @@ class PrivateKMeans(ClusterModel):
     def _clustered(
         self, rows: Floats, frame: Frame, parts: PromiseParts, seed: int
     ) -> dict[str, NDArray[Any]]:
-        cells = split_cells(rows, frame.half_widths, self._number(), parts, SPLITTING, SQUARES)
-        centers = self._centers(cells, seed)
-        return _arrays(*refined_centers(rows, cells, centers, parts, REFINING_STEPS), frame)
+        whole = whole_box(rows, frame.half_widths, parts)
+        # The number less its noise: too few clusters cost less than too many.
+        records, dim = float(whole[1].counts[0]) - whole[1].count_noise, rows.shape[1]
+        number = affordable_clusters(records, dim, self._number(), parts.promise, REFINING_PART)
+        if number > 1:
+            cells = split_cells(rows, whole, number, parts, SPLITTING, SQUARES)
+            centers, steps = self._centers(cells, number, seed), REFINING_STEPS
+        else:
+            # All that is left finds one center, in two steps where the first shows hardly anything.
+            cells, centers = lone_center(*whole)
+            steps = 1 + int(float(whole[1].mean_errors[0]) > _UNCLEAR)
+        centers, counts, spread = refined_centers(rows, cells, centers, parts, steps)
+        if not isinstance(self.n_clusters, str):
+            # Clusters that noise would hide are where the largest is.
+            more = int(self.n_clusters) - len(centers)
+            largest = int(np.argmax(counts))
+            centers = np.concatenate([centers, np.tile(centers[largest], (more, 1))])
+            counts, spread = np.append(counts, np.zeros(more)), np.append(spread, np.zeros(more))
+        if float(counts.sum()) < whole[1].count_noise:
+            # The number of records is hidden by noise.
+            counts = np.where(np.arange(len(counts)) == 0, whole[1].numbers[0], 0.0)
+        return _arrays(centers, counts, inertia_of(rows, centers, counts, spread, parts), frame)
 
     def _of_cells(self, cells: Cells, frame: Frame, seed: int) -> dict[str, NDArray[Any]]:
-        centers = np.clip(self._centers(cells, seed), -frame.half_widths, frame.half_widths)
+        centers = np.clip(self._centers(cells, self._number(), seed), -frame.half_widths, frame.half_widths)
         return _arrays(centers, sizes_and_spread(cells, centers)[0], cells.inertia(centers), frame)
 
     def _open(self, bundle: Bundle) -> Floats:
@@ -682,8 +793,7 @@ class PrivateKMeans(ClusterModel):
         return np.asarray(centers, np.float64)
 
     def _predicted_error(self, records: int, n_features: int, promise: Promise) -> PredictedError:
-        share = (1 - FIRST - SPLITTING) / REFINING_STEPS
-        return self._error_of_centers(records, n_features, promise, share, MEANS)
+        return self._error_of_centers(records, n_features, promise, REFINING_PART, MEANS)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -849,7 +959,8 @@ class PrivateMixture(ClusterModel):
         self, rows: Floats, frame: Frame, parts: PromiseParts, seed: int
     ) -> dict[str, NDArray[Any]]:
         last = self._last_step(parts.promise, rows.shape[1])
-        cells = split_cells(rows, frame.half_widths, self._number(), parts, 1 - FIRST, last)
+        whole = whole_box(rows, frame.half_widths, parts)
+        cells = split_cells(rows, whole, self._number(), parts, 1 - FIRST, last)
         return self._of_cells(cells, frame, seed)
 
     def _of_cells(self, cells: Cells, frame: Frame, seed: int) -> dict[str, NDArray[Any]]:

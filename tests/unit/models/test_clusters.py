@@ -19,6 +19,7 @@ from hushsum.ledger import DatasetTerms, Ledger
 from hushsum.models import part_of
 from hushsum.models._clusters import (
     FIRST,
+    LENGTHS,
     MEANS,
     MOMENTS,
     REFINING_STEPS,
@@ -28,9 +29,11 @@ from hushsum.models._clusters import (
     Partition,
     PromiseParts,
     basis_of,
+    inertia_of,
     refined_centers,
     split_cells,
     vectors_by_cell,
+    whole_box,
 )
 from hushsum.privacy import Promise, Relation
 from hushsum.records import Bounds
@@ -38,7 +41,7 @@ from hushsum.releases import Bundle, PublicFacts
 
 CENTRES = np.array([[-0.6, -0.5], [0.5, -0.4], [0.1, 0.6]])
 X = np.concatenate([c + 0.06 * np.random.default_rng(0).standard_normal((1000, 2)) for c in CENTRES])
-KINDS = (MEANS, SQUARES, MOMENTS)
+KINDS = (MEANS, SQUARES, MOMENTS, LENGTHS)
 
 
 def in_order(centres: Any) -> Any:
@@ -101,8 +104,8 @@ def test_the_steps_spend_the_promise_and_nothing_more(promise: Promise) -> None:
             return super().take(part)
 
     parts = Recorded(promise)
-    cells = split_cells(X, np.ones(2), 3, parts, SPLITTING, SQUARES)
-    refined_centers(X, cells, CENTRES, parts, REFINING_STEPS)
+    cells = split_cells(X, whole_box(X, np.ones(2), parts), 3, parts, SPLITTING, SQUARES)
+    inertia_of(X, *refined_centers(X, cells, CENTRES, parts, REFINING_STEPS), parts)
     assert sum(taken) == 1
     assert taken[0] == FIRST
     assert parts.left == 0
@@ -152,6 +155,28 @@ def test_few_records_and_small_budgets_give_a_model_all_the_same() -> None:
             assert (np.abs(model.cluster_centers_) <= 1.0 + 1e-9).all()
             mixture = hs.PrivateMixture(2, epsilon=0.01, delta=delta, random_state=0).fit(records)
             assert np.isfinite(mixture.score_samples(X[:10])).all()
+
+
+@pytest.mark.parametrize(("epsilon", "wide"), [(0.05, 1.0), (0.1, 4.0)])
+def test_clusters_that_noise_hides_leave_one_center_that_is_near_the_mean(
+    epsilon: float, wide: float
+) -> None:
+    """Eight centers of noisy means would be far from the records: most fits had several times the inertia."""
+    rows = np.random.default_rng(1).normal(0.3, 0.2, (3000, 5)).clip(-1.0, 1.0)
+    one = float(np.square(rows - rows.mean(axis=0)).sum())
+    found = [
+        -hs.PrivateKMeans(8, epsilon=epsilon, bounds=(-wide, wide), random_state=i).fit(rows).score(rows)
+        for i in range(5)
+    ]
+    assert float(np.median(found)) < 1.6 * one
+    assert max(found) < 5.0 * one
+
+
+def test_the_inertia_is_measured() -> None:
+    rows = np.random.default_rng(2).standard_t(3, (6000, 4)).clip(-8.0, 8.0)
+    for i in range(4):
+        model = hs.PrivateKMeans(6, epsilon=1.0, bounds=(-8, 8), random_state=i).fit(rows)
+        assert 1.0 / 1.3 < model.inertia_ / -model.score(rows) < 1.3
 
 
 def test_predicted_errors_fall_with_records_and_are_not_exceeded() -> None:
