@@ -22,7 +22,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from benchmarks.data import CONTESTS, Floats
+from benchmarks.data import Floats
 from benchmarks.plans.plan_validation import SOURCES, TUNED_ON, records_of
 from benchmarks.writer import RAW, Results, version_of_code
 
@@ -44,7 +44,6 @@ NAMES = (
     "protein",
     "glove",
 )
-FOREST = "forest cover"
 QUICK = ("airfoil", "thyroid")
 _QUERIES, _SEEDS, _DRAWS = 300, 2, 4
 _MOST_RECORDS = 60_000
@@ -60,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     warnings.simplefilter("ignore", SuspiciousParameter)
     version = version_of_code().as_json()
     results = output.read({})
-    for name, rows, bandwidth in data(QUICK if options.quick else (*NAMES, FOREST)):
+    for name, rows, bandwidth in data(QUICK if options.quick else NAMES):
         key = f"{name}, {bandwidth:g}"
         if results.get(key, {}).get("version") != version:
             results[key] = {**measured(rows, bandwidth), "version": version, "data": name}
@@ -73,10 +72,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def data(names: Sequence[str]) -> Iterator[tuple[str, Floats, float]]:
     """Records in their declared unit cube, in random order, and bandwidths."""
     for name in names:
-        if name == FOREST:
-            contest = CONTESTS["covtype"]()
-            yield name, contest.records, contest.kernel.bandwidth
-            continue
         rows = records_of(name)[:_MOST_RECORDS]
         yield from ((name, rows, bandwidth) for bandwidth in SOURCES[name].bandwidths)
 
@@ -136,7 +131,7 @@ def report(results: dict[str, Any]) -> str:
     lines = [
         "# Distance to the noise floor",
         "",
-        f"Made by `python -m benchmarks distance_to_floor`: version {version['number']}, commit "
+        f"Measured by version {version['number']}, commit "
         f"{version['commit']}, sources {version['digest']}, {version['day']}.",
         "",
         "Mean absolute errors of f(q)/N̂ at 300 queries from the data over 3.37/N, the error of noise on a",
@@ -151,7 +146,7 @@ def report(results: dict[str, Any]) -> str:
     ]
     for key, each in results.items():
         name = each["data"]
-        tuned = name in SOURCES and SOURCES[name].group in TUNED_ON
+        tuned = SOURCES[name].group in TUNED_ON
         settings = ", ".join(f"{value:,} {what}" for what, value in each["settings"].items())
         random = f"{each['random']:.1f}" if "random" in each else ""
         lines.append(
