@@ -49,6 +49,7 @@ from hushsum.records import (
 from hushsum.releases import PUBLIC_SAMPLE, Prepared, ReleasedFunction, combine
 from hushsum.tally import Tally
 
+from ._narrow_bandwidth import warn_of_narrow_bandwidth
 from ._plan import MAX_BYTES, MAX_SECONDS, bounds_of_sample, kernel_of_sample, plan
 from ._requests import COMPARISON, QUERIES, KernelSpec, MethodSpec, built, step_of_columns, takes_sets
 
@@ -216,6 +217,7 @@ class ReleaseRecords:
             kernel = built(asked.kernel, dim, names, asked.bounds)
             option = asked.best(kernel, names)
             warn_of_bandwidth(kernel, asked.bounds, names)
+            asked._advise(option)
             if method_named(option.method).tally is None:
                 return asked._in_one_call(option, kernel, names, source)
             asked = replace(asked, kernel=kernel)
@@ -233,6 +235,7 @@ class ReleaseRecords:
         option, kernel, names = chosen[0]
         if known is None:
             warn_of_bandwidth(kernel, tally.basis.bounds)
+            self._advise(option)
         assumptions = () if self.public is None else (PUBLIC_SAMPLE,)
         prepared = tally.prepare(self.request_for(option), threads=self.threads, assumptions=assumptions)
         if self.public is not None:
@@ -240,6 +243,14 @@ class ReleaseRecords:
             prepared = replace(prepared, make=lambda: combine(plain(), sample))
         shape, bounds = tally.basis.shape, tally.basis.bounds
         return Planned(prepared, option, kernel, names, bounds, shape, self.method.records)
+
+    def _advise(self, option: Option) -> None:
+        """Warn of a bandwidth that is too small for the number of records, where one is declared and no
+        public sample adds to them.
+        """
+        alone = self.public is None and not method_named(option.method).named_only
+        if self.method.records is not None and alone:
+            warn_of_narrow_bandwidth(option, level=4)
 
     def _with_public(
         self, source: Source, shape: tuple[int | None, Sequence[str] | None] | None

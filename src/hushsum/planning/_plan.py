@@ -85,6 +85,7 @@ from hushsum.records import (
 from hushsum.releases import FEWEST_POINTS
 from hushsum.tables import HashRows, Reading
 
+from ._narrow_bandwidth import narrow_bandwidth
 from ._requests import (
     BOUNDS,
     COMPARISON,
@@ -229,6 +230,9 @@ class Plan:
         """What the numbers of the table are, and how many options it leaves out."""
         more = len(self.options) - len(self.shown(most))
         rest = f" {more} more options are in plan.options." if more else ""
+        advice = narrow_bandwidth(self.best)
+        if advice is not None:
+            rest += f" {advice[0].upper()}{advice[1:]}."
         return f"{self.in_words()} {self.meaning()}{rest}"
 
     def meaning(self) -> str:

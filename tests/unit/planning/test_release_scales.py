@@ -23,6 +23,7 @@ def test_in_one_column(kernel: str, ratio: float) -> None:
     np.testing.assert_allclose(f(X[:20]), exact, atol=float(np.max(answer.upper - answer.lower)))
 
 
+@pytest.mark.filterwarnings("ignore:the bandwidth is too small")
 @pytest.mark.parametrize("ratio", [0.05, 40.0])
 def test_in_two_columns(ratio: float) -> None:
     X = RNG.random((500, 2))
