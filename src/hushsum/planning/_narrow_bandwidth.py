@@ -9,7 +9,8 @@ from typing import Final
 
 from hushsum.errors import SuspiciousParameter
 from hushsum.kernels import ColumnKernel, scaled_by
-from hushsum.methods import NORMAL_MEAN_ABSOLUTE, Option, method_named, typical_density
+from hushsum.methods import NORMAL_MEAN_ABSOLUTE, Option, method_named
+from hushsum.records import Bounds
 
 _SIGNIFICANT: Final = 2.0
 """The standard errors from which on a value differs from zero, by a 95 % interval."""
@@ -32,7 +33,7 @@ def narrow_bandwidth(option: Option) -> str | None:
     >>> plan = hs.plan(records=2000, dim=2, bandwidth=0.1, bounds=(0, 10), epsilon=0.1)
     >>> narrow_bandwidth(plan.best)
     'the bandwidth is too small for 2,000 records: if they were spread evenly over the bounds, 1.3 of them \
-would be near a place, with a standard error of 33; a bandwidth of 0.9 suits that number'
+would be near a place, with a standard error of 36; a bandwidth of 0.81 suits that number'
     """
     request = option.request
     kernel, bounds = request.kernel, request.bounds
@@ -40,7 +41,7 @@ would be near a place, with a standard error of 33; a bandwidth of 0.9 suits tha
         return None
     if not math.isfinite(kernel.integral()) or option.move is not None:
         return None
-    even, error = _even(kernel, option), _error(option)
+    even, error = _even(kernel, bounds), _error(option, kernel, bounds)
     if even >= _SIGNIFICANT * error:
         return None
     records = request.records
@@ -49,16 +50,11 @@ would be near a place, with a standard error of 33; a bandwidth of 0.9 suits tha
         f"{_written(even * records)} of them would be near a place, with a standard error of "
         f"{_written(error * records)}"
     )
-    predict = method_named(option.method).predict
-    assert predict is not None
     for step in range(1, _STEPS):
         wider = scaled_by(kernel, [_STEP**step] * bounds.dim)
-        if _even(wider, option) < _SIGNIFICANT * error:
-            # Wider kernels have no less noise.
-            continue
-        asked = replace(request, kernel=wider, density=typical_density(wider, bounds))
-        best = min(predict(asked), key=lambda each: each.error, default=None)
-        if best is not None and _even(wider, best) >= _SIGNIFICANT * _error(best):
+        # Wider kernels have no less noise.
+        possible = _even(wider, bounds) >= _SIGNIFICANT * error
+        if possible and _even(wider, bounds) >= _SIGNIFICANT * _error(option, wider, bounds):
             return f"{found}; {_suiting(kernel, _STEP**step)} suits that number"
     return f"{found}; no bandwidth suits it: declare more records, or a larger epsilon"
 
@@ -70,15 +66,19 @@ def warn_of_narrow_bandwidth(option: Option, *, level: int = 3) -> None:
         warnings.warn(found, SuspiciousParameter, stacklevel=level + 1)
 
 
-def _even(kernel: ColumnKernel, option: Option) -> float:
-    bounds = option.request.bounds
-    assert bounds is not None
+def _even(kernel: ColumnKernel, bounds: Bounds) -> float:
     return min(1.0, kernel.integral() / math.prod(bounds.widths))
 
 
-def _error(option: Option) -> float:
-    """The predicted standard error of a mean kernel value, from noise."""
-    return option.noise / NORMAL_MEAN_ABSOLUTE
+def _error(option: Option, kernel: ColumnKernel, bounds: Bounds) -> float:
+    """The standard error that noise is predicted to give such a mean kernel value, with the method of an
+    option.
+    """
+    predict = method_named(option.method).predict
+    assert predict is not None
+    even = _even(kernel, bounds)
+    asked = replace(option.request, kernel=kernel, density=even, densities=(even,) * 3)
+    return min((each.noise for each in predict(asked)), default=math.inf) / NORMAL_MEAN_ABSOLUTE
 
 
 def _suiting(kernel: ColumnKernel, factor: float) -> str:
