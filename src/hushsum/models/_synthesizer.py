@@ -684,10 +684,14 @@ class PrivateSynthesizer(PrivateModel):
         if tree := self._rule(promise, n_features) == TREE:
             number = tree_marginals(len(sizes), pairs)
             left = Promise.of(epsilon=self._split(promise)[1], delta=promise.delta)
-        cells = float(np.mean([sizes[i] * sizes[j] for i, j in pairs] or sizes))
+        listed = [sizes[i] * sizes[j] for i, j in pairs] or sizes
+        cells = float(np.mean(listed))
         change = UnitChange(Sensitivity(l1=number, l2_squared=number, largest=1), count=1, records=1)
-        noise = calibrate(left, change, cells=max(int(cells), number), mechanism=stated_mechanism(left)).table
+        mechanism = stated_mechanism(left)
+        noise = calibrate(left, change, cells=max(sum(listed), number), mechanism=mechanism).table
         # Half the sum of the mean absolute errors of its cells.
         before = 0.5 * cells * math.sqrt(noise.variance * 2.0 / math.pi) / max(records, 1)
-        error = min(variation_after_fitting(before) + (TREE_GAP if tree else 0.0), 1.0)
+        # Columns alone have no dependences between which the fit could distinguish.
+        after = variation_after_fitting(before) if pairs else before
+        error = min(after + (TREE_GAP if tree else 0.0), 1.0)
         return PredictedError("total variation of a marginal of two columns", error, records, PREDICTED_FROM)

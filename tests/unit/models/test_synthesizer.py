@@ -117,6 +117,13 @@ def test_expected_errors_are_of_the_size_of_the_errors(model: PrivateSynthesizer
     assert np.mean(found) < 3.0 * predicted.error
 
 
+def test_the_prediction_of_columns_alone_is_that_of_noise() -> None:
+    """Without pairs the fit changes little; 10 labels with the noise of scale 10 on average, among 1000."""
+    predicted = PrivateSynthesizer(columns=[NumberColumn(0, 1)], epsilon=0.1).predicted_error(1000)
+    assert predicted is not None
+    assert 0.03 < predicted.error < 0.08
+
+
 def test_claims_name_the_mechanisms() -> None:
     def claim(**given: Any) -> Any:
         return PrivateSynthesizer(columns=COLUMNS, **given).claim()
