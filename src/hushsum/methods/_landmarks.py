@@ -16,7 +16,7 @@ from hushsum.declaration import shows_keywords
 from hushsum.kernels import SPECTRAL, Batch, Kernel, SpectralKernel, positive_integer
 from hushsum.privacy import GAMMA, LAPLACE, Mechanism, Relation, ReleaseNoise
 from hushsum.records import Bounds, CellGrid, DeclaredBounds, clipping_allowed
-from hushsum.releases import FeatureErrors, PointsFunction
+from hushsum.releases import FeatureErrors, PointsFunction, nearest_probabilities
 from hushsum.tables import MAX_DIM
 
 from ._method import (
@@ -217,9 +217,7 @@ def nearest_shares(noisy: Integers, count: float) -> Floats:
     >>> nearest_shares(np.array([60, 50, -20, 0]), 100.0).tolist()
     [0.55, 0.45, 0.0, 0.0]
     """
-    falling = np.sort(noisy.astype(np.float64))[::-1]
-    above = (np.cumsum(falling) - max(count, 1.0)) / np.arange(1, len(noisy) + 1)
-    kept = np.maximum(noisy - above[np.flatnonzero(falling > above)[-1]], 0.0)
+    kept = nearest_probabilities(noisy / max(count, 1.0))
     return np.asarray(kept / kept.sum())
 
 
