@@ -748,7 +748,7 @@ LAST_STEP = 1 << 40
 _SMALL = Fraction(1, 1000)
 
 # With fewer, weights are too coarse.
-_FEWEST_BITS = 10
+_FEWEST_BITS = 12
 
 # The largest variance of the noise of an output. The sampler draws below 2⁷⁸.
 _LARGEST_VARIANCE = 2.0**76
