@@ -425,3 +425,60 @@ def test_a_grid_that_would_be_too_large_names_what_makes_it_smaller(dim: int, re
     kernel = hs.GaussianKernel(dim=dim, bandwidth=1e-4)
     with pytest.raises(UsageError, match=f"small enough for the bandwidth, the bounds .*; {remedy}"):
         hs.plan(records=1000, kernel=kernel, bounds=(0, 100), epsilon=1.0, method="grid")
+
+
+BOX: dict[str, Any] = {"records": 5000, "dim": 1, "bandwidth": 0.003, "bounds": (0, 1), "epsilon": 1.0}
+
+
+def test_a_guessed_density_has_errors_where_few_and_where_most_records_are_near() -> None:
+    plan = hs.plan(**BOX)
+    low, middle, high = plan.densities
+    assert low < middle < high
+    assert plan.best.sparse_error < plan.best.error < plan.best.dense_error
+    made = plan.as_json()
+    assert made["densities"] == [low, middle, high]
+    grids = [each for each in made["options"] if each["method"] == "grid"]
+    assert all(each["sparse_error"] < each["dense_error"] for each in grids)
+    assert f"{plan.best.dense_error:.2e}" in str(plan)
+    assert "where most are near" in plan.in_words()
+    known = hs.plan(**BOX, density=middle)
+    assert known.best.sparse_error == known.best.error == known.best.dense_error
+    assert "where most are near" not in known.in_words()
+
+
+@pytest.mark.parametrize("spread", [0.0005, 0.3], ids=["concentrated", "spread"])
+def test_errors_are_planned_for_records_that_are_concentrated_and_for_others(spread: float) -> None:
+    """60 releases: the mean error is known to about a tenth."""
+    kernel = hs.GaussianKernel(1, BOX["bandwidth"])
+    rows = np.clip(np.random.default_rng(0).normal(0.5, spread, (5000, 1)), 0.0, 1.0)
+    queries = rows[:50]
+    truth = kernel.exact_sum(rows, queries) / len(rows)
+    best = hs.plan(**BOX).best
+    tally = hs.grid(kernel, bounds=(0, 1), **best.settings).add(rows)
+    errors = [
+        np.abs(
+            tally.release(epsilon=1.0, count_share=best.count_share, insecure_noise_seed=i)(queries) - truth
+        )
+        for i in range(60)
+    ]
+    assert 0.55 < np.mean(errors) / best.error < 1.8
+
+
+def test_sums_are_planned_without_the_error_of_the_number_of_records() -> None:
+    means, sums = (hs.plan(**BOX, of=of).best for of in ("mean", "sum"))
+    assert sums.count_share < means.count_share
+    assert sums.dense_error < 0.5 * means.dense_error
+    kernel = hs.GaussianKernel(1, BOX["bandwidth"])
+    rows = np.random.default_rng(0).normal(0.5, 0.003, (5000, 1))
+    truth = kernel.exact_sum(rows, [[0.5]])
+    tally = hs.grid(kernel, bounds=(0, 1), **sums.settings).add(rows)
+    errors = [
+        abs(
+            tally.release(epsilon=1.0, count_share=sums.count_share, insecure_noise_seed=i).sum([[0.5]])
+            - truth
+        )
+        for i in range(60)
+    ]
+    assert 0.5 < np.mean(errors) / 5000 / sums.dense_error < 1.5
+    with pytest.raises(UsageError, match="of must be one of mean, sum"):
+        hs.plan(**BOX, of="median")
