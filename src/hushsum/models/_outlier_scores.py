@@ -62,9 +62,11 @@ _PAIRS_AMPLE: Final = 4.0
 _BETTER_THAN_LAPLACE: Final = math.sqrt(2.0)
 _TYPICAL_SIMILARITY: Final = 0.3
 _MOST_ERROR: Final = 0.055
+_MOST_DENSE_COLUMNS: Final = 48
 """All of these were chosen on the tuning sets of `benchmarks.accuracy.outlier_peers`, those of grids on some
-columns of other sets too. The optima are flat: halves and doubles of the shares, of the errors that an
-average shall be and of the pairs of a probe change the mean area under the ROC curve by about 0.01.
+columns of other sets too, and the largest number of columns for a density on the scored sets with more. The
+optima are flat: halves and doubles of the shares, of the errors that an average shall be and of the pairs of
+a probe change the mean area under the ROC curve by about 0.01.
 """
 _LEAST: Final = 1e-4
 # Ranges are cut coarsely where the noise of a bin is more than this part of the records.
@@ -445,12 +447,15 @@ class BinScores:
 
 
 def density_is_clear(box: Box, promise: Promise, records: float) -> bool:
-    """Whether the predicted error of a density's means is small enough for it to be better than bins.
+    """Whether the predicted error of a density's means is small enough for it to be better than bins, in up
+    to 48 columns.
 
     >>> box = [(-1.0, 1.0)] * 20
     >>> [density_is_clear(box, Promise.of(epsilon=epsilon), 1000) for epsilon in (0.1, 10.0)]
     [False, True]
     """
+    if len(box) > _MOST_DENSE_COLUMNS:
+        return False
     density = ScaledDensity(box, promise, max(records, 1.0), 0)
     return density.error(_MIDDLE, _TYPICAL_SIMILARITY) <= _MOST_ERROR
 

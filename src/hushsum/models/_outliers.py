@@ -83,11 +83,10 @@ class PrivateOutlierDetector(OutlierMixin, EmbeddingModel):  # type: ignore[misc
     By default the score of a point is the share of the records that are near it, weighted by a Gaussian
     kernel of columns in units of their own, by private histograms, so wide bounds and long tails do no harm.
     The bandwidth is chosen privately, as narrow as noise allows: with many records it follows clusters, with
-    few it sees one cloud. Where noise would hide the density, the probabilities of the columns' bins are
-    multiplied instead. Records are kept until the release, up to 10⁸ numbers. A useful answer needs about
-    ``1000/ε`` records, and twice as many under pure ε in tens of columns. Below about ``100/ε`` the private
-    count cannot be distinguished from noise: the detector then knows only that points outside ``bounds`` are
-    outliers.
+    few it sees one cloud. In more than 48 columns, and where noise would hide the density (below about
+    ``500/ε`` records), the probabilities of the columns' bins are multiplied instead. Records are kept until
+    the release, up to 10⁸ numbers. Below about ``70/ε`` the private count cannot be distinguished from noise:
+    the detector then knows only that points outside ``bounds`` are outliers.
 
     With ``method="kernel"``, or a declared bandwidth, records are counted batch by batch into hash rows, in
     units of the bounds; outliers among embeddings have a ``radius``: the score is then the mean squared
@@ -140,8 +139,8 @@ class PrivateOutlierDetector(OutlierMixin, EmbeddingModel):  # type: ignore[misc
         "bandwidth is chosen privately (density); the probabilities of the columns' bins (histograms); or "
         "sums of a declared kernel in units of the bounds, or with a radius (kernel). auto: kernel where a "
         "radius, bandwidth, scale, power, rows or width is given, or more than 10⁸ numbers would be kept for "
-        "the declared number of records; else density, or histograms where noise is predicted to hide it, by "
-        "a private number of records.",
+        "the declared number of records; else density, or histograms in more than 48 columns and where noise "
+        "is predicted to hide a density, by a private number of records.",
         choices=METHODS,
     )
     threshold: float | None = setting(

@@ -95,7 +95,7 @@ def test_the_records_are_kept_only_where_they_are_needed_and_only_until_the_rele
         (3, {"method": "kernel"}),
         (3, {}),
         (8, {"delta": 1e-6}),
-        (70, {"delta": 1e-6}),
+        (70, {"delta": 1e-6, "method": "density"}),
         (3, {"method": "histograms"}),
     ],
     ids=str,
@@ -237,6 +237,8 @@ def test_few_records_of_many_columns_are_scored_by_their_bins() -> None:
     reported = model.query(new)
     assert (reported.stderr > 0.0).all()
     assert hs.PrivateOutlierDetector(epsilon=30.0, random_state=0).fit(X).method_ == "density"
+    many = hs.PrivateOutlierDetector(epsilon=30.0, random_state=0).fit(np.tile(X, 2))
+    assert many.method_ == "histograms"
 
 
 def test_the_bandwidth_is_narrower_where_there_is_less_noise() -> None:
