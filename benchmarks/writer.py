@@ -7,7 +7,6 @@ stopped continues from there. The table goes to ``benchmarks/results/NAME.md``, 
 from __future__ import annotations
 
 import json
-import subprocess
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -28,7 +27,6 @@ class Version:
     """The code that measured something. ``digest`` is of the sources, so that changed code is noticed."""
 
     number: str
-    commit: str
     digest: str
     day: str
 
@@ -37,7 +35,7 @@ class Version:
         return asdict(self)
 
     def __str__(self) -> str:
-        return f"{self.number}, commit {self.commit}, sources {self.digest}, {self.day}"
+        return f"{self.number}, sources {self.digest}, {self.day}"
 
 
 @cache
@@ -49,14 +47,7 @@ def version_of_code() -> Version:
             if file.is_file():
                 digest.update(file.relative_to(ROOT).as_posix().encode())
                 digest.update(file.read_bytes())
-    return Version(__version__, _commit(), digest.hexdigest()[:16], f"{datetime.now(UTC):%Y-%m-%d}")
-
-
-def _commit() -> str:
-    found = subprocess.run(
-        ["git", "rev-parse", "--short=10", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    return found.stdout.strip() if found.returncode == 0 else "unknown"
+    return Version(__version__, digest.hexdigest()[:16], f"{datetime.now(UTC):%Y-%m-%d}")
 
 
 @dataclass(frozen=True, slots=True)

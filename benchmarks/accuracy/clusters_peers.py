@@ -113,8 +113,8 @@ def write_report(done: dict[str, Any]) -> None:
     lines = [
         "# Private k-means beside diffprivlib",
         "",
-        f"Written by `python -m benchmarks clusters_peers`, version {done['version']['number']}, commit "
-        f"{done['version']['commit'][:10]}. Inertia over that of one center, the exact mean of all records: "
+        f"Written by `python -m benchmarks clusters_peers`, version "
+        f"{done['version']['number']}. Inertia over that of one center, the exact mean of all records: "
         "*exact* is scikit-learn's k-means without privacy, *largest* that of the worst fit. *inertia_* is "
         "the estimate over the true one. Medians over seeds. diffprivlib has pure ε always. Constants were "
         f"chosen on {', '.join(TUNED)}.",

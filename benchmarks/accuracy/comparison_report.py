@@ -535,8 +535,8 @@ def _made_by(results: dict[str, Any], parts: int, missing: Sequence[str]) -> str
     later = [part for part in done if "version" in part]
     one = "Every cell was" if not later else f"{len(done) - len(later)} parts were"
     return (
-        f"{one} measured by one version of the code: {version['number']}, commit\n"
-        f"{version['commit']}, sources {version['digest']}, {version['day']}; {len(done)} parts,\n"
+        f"{one} measured by one version of the code: {version['number']},\n"
+        f"sources {version['digest']}, {version['day']}; {len(done)} parts,\n"
         f"{spent / 60:.0f} minutes together.{left}{_later_parts(later)}\n"
     )
 
@@ -546,11 +546,11 @@ def _later_parts(parts: Sequence[dict[str, Any]]) -> str:
     names: dict[tuple[str, ...], list[str]] = {}
     for part in parts:
         version = part["version"]
-        key = tuple(version[each] for each in ("number", "commit", "digest", "day"))
+        key = tuple(version[each] for each in ("number", "digest", "day"))
         names.setdefault(key, []).append(part["name"])
     return "".join(
-        f"\n**Measured again** by {number}, commit {commit}, sources {digest}, {day}: {', '.join(each)}."
-        for (number, commit, digest, day), each in names.items()
+        f"\n**Measured again** by {number}, sources {digest}, {day}: {', '.join(each)}."
+        for (number, digest, day), each in names.items()
     )
 
 

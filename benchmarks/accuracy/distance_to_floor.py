@@ -131,8 +131,7 @@ def report(results: dict[str, Any]) -> str:
     lines = [
         "# Distance to the noise floor",
         "",
-        f"Measured by version {version['number']}, commit "
-        f"{version['commit']}, sources {version['digest']}, {version['day']}.",
+        f"Measured by version {version['number']}, sources {version['digest']}, {version['day']}.",
         "",
         "Mean absolute errors of f(q)/N̂ at 300 queries from the data over 3.37/N, the error of noise on a",
         "vector of length 1 at ε = 1 and δ = 1e-6. *Noise* includes that of the number of records.",

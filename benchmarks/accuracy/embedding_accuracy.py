@@ -218,7 +218,7 @@ def report(known: dict[str, Any]) -> str:
     lines = ["# Private classification of embeddings and tables", ""]
     version = known.get("version", {})
     lines += [
-        f"Version {version.get('number')}, commit {version.get('commit')}, {version.get('day')}. Mean over"
+        f"Version {version.get('number')}, sources {version.get('digest')}, {version.get('day')}. Mean over"
     ]
     lines[-1] += " repetitions ± its standard error; δ = 1e-5."
     for title, names in (("Accuracy on embeddings", EMBEDDINGS), ("Balanced accuracy on tables", TABLES)):

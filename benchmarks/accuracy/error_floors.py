@@ -150,7 +150,7 @@ def report(results: dict[str, Any]) -> str:
     """The page."""
     forest_cover = results["forest"]
     versions = {
-        part: f"version {each['number']}, commit {each['commit']}, sources {each['digest']}, {each['day']}"
+        part: f"version {each['number']}, sources {each['digest']}, {each['day']}"
         for part, each in results["versions"].items()
     }
     error = float(np.mean(forest_cover["errors"]))

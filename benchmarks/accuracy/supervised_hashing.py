@@ -118,7 +118,7 @@ def report(known: dict[str, Any]) -> str:
     lines = [
         "# Hash rows along directions learned with public labels",
         "",
-        f"Version {version['number']}, commit {version['commit']}, {version['day']}. Accuracy, mean over "
+        f"Version {version['number']}, sources {version['digest']}, {version['day']}. Accuracy, mean over "
         "repetitions ± its standard error; ε = 0.3, δ = 1e-5, two per cent of the records are public with "
         "labels.",
         "",

@@ -338,10 +338,10 @@ def write_report(cells: dict[str, Cell], results: Results) -> None:
     halves = {half: [each.name for each in SOURCES if each.half == half] for half in (TUNING, HELD_OUT)}
     lines += ["", *(f"*{half.capitalize()}*: {', '.join(found)}." for half, found in halves.items())]
     lines += ["", f"*{PLAIN.capitalize()}* is the data without heaping added."]
-    commits = Counter(cell.get("commit", "earlier ones") for cell in every)
+    sources = Counter(cell.get("sources", "earlier ones") for cell in every)
     lines += [
         "",
-        "Commits: " + ", ".join(f"{name} ({number} cells)" for name, number in commits.items()) + ".",
+        "Sources: " + ", ".join(f"{name} ({number} cells)" for name, number in sources.items()) + ".",
     ]
     results.publish("\n".join(lines))
 
@@ -421,7 +421,7 @@ def measured(key: str, method: Measured, source: Source, truth: Truth, epsilon: 
     error, stderr = np.array(errors), np.array(reach)
     cell: dict[str, Any] = {
         "method": method.name, "data": source.name, "half": source.half, "dim": source.dim, "heap": heap,
-        "epsilon": epsilon, "releases": len(errors), "commit": version_of_code().commit,
+        "epsilon": epsilon, "releases": len(errors), "sources": version_of_code().digest,
         "seconds": round(time.process_time() - start, 2),
     }  # fmt: skip
     if not np.isfinite(stderr).any():

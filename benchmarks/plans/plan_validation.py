@@ -185,7 +185,7 @@ def write_report(results: dict[str, Any], output: Results, *, every: int) -> Pat
     """Write ``plan_validation.md``; ``every`` is how many cells a complete run has."""
     cells = results["cells"]
     versions = Counter(
-        f"{each['number']}, commit {each['commit']}, sources {each['digest']}, {each['day']}"
+        f"{each['number']}, sources {each['digest']}, {each['day']}"
         for each in (cell["version"] for cell in cells)
     )
     made_by = "; ".join(f"{number} cells by version {version}" for version, number in versions.items())

@@ -292,7 +292,7 @@ def main() -> None:
         path = str(Path(folder) / "records.parquet")
         if not document:
             records = records_for(arguments.seconds, arguments.rows)
-            shown = f"{version.number} ({version.commit}, {version.day})"
+            shown = f"{version.number} ({version.digest}, {version.day})"
             document = {"settings": {**asked, "records": records, "version": shown}, "engines": {}}
         write_file(path, document["settings"]["records"])
         document["settings"]["bytes"] = Path(path).stat().st_size
