@@ -194,6 +194,8 @@ def test_what_is_hatched_holds_for_the_whole_map(visit: Visiting, world: World) 
     here = visit("olga")
     page = here.open_function("height and weight")
     here.drawn()
+    page.get_by_text("Never negative", exact=True).click()
+    expect(page.get_by_text("The service computed the nearest values")).to_be_visible()
     with page.expect_download() as saved:
         page.get_by_role("button", name="CSV").click()
     lines = Path(saved.value.path()).read_text().splitlines()

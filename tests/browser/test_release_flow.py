@@ -378,7 +378,7 @@ def test_persons_of_a_workbook_are_released(visit: Visiting, world: World, tmp_p
     for label, value in (
         ("lowest age", "0"),
         ("highest age", "90"),
-        ("Bandwidth", "4"),
+        ("Bandwidth", "6"),
         ("Column with the person's id", "person"),
         ("Most records per person", "4"),
         ("Name of the function", "ages of visitors"),

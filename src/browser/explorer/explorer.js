@@ -30,7 +30,8 @@ export const startState = (subject, ranges) => ({
   mode: "overlay",
   level: 0.95,
   together: null,
-  values: "raised",
+  // A file that is read here answers as released, without a query.
+  values: subject.source?.readable ? "released" : "raised",
 });
 
 /** Whether a map can show the non-negative version of a function: that of a whole release, which counts records. */

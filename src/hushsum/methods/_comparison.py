@@ -13,6 +13,7 @@ import numpy as np
 
 from hushsum._types import Floats
 from hushsum.errors import Parameter, UsageError
+from hushsum.kernels import MOST_COORDINATES, sobol_points
 from hushsum.privacy import Calibration, Relation
 from hushsum.records import Bounds
 from hushsum.tables import Reading
@@ -192,9 +193,12 @@ def _typical_records(box: Bounds) -> Floats:
 
 @lru_cache(maxsize=16)
 def _even(dim: int, number: int) -> Floats:
-    from scipy.stats.qmc import Halton
-
-    return np.asarray(Halton(dim, rng=np.random.default_rng(0)).random(number))
+    # Coordinates beyond those of a Sobol sequence repeat its own with another scrambling.
+    parts = [
+        sobol_points(f"comparison {first}", 0, number, min(MOST_COORDINATES, dim - first))
+        for first in range(0, dim, MOST_COORDINATES)
+    ]
+    return np.concatenate(parts, axis=1)
 
 
 def _normal(box: Bounds, spread: float, number: int) -> Floats:

@@ -24,6 +24,7 @@ from hushsum.errors import DataRefused, Part, UsageError
 from hushsum.errors import Parameter as NameOf
 from hushsum.kernels import (
     HASH_ROWS,
+    INNER_PRODUCT,
     ColumnKernel,
     HashableKernel,
     Kernel,
@@ -730,7 +731,7 @@ class PlanRequest:
         )
         measured = variances(row_width(self.reading, self.width)) if HASH_ROWS.test(chosen) else None
         place = float(measured.density.mean()) if measured is not None else typical
-        guessed = known_density is None and measured is None
+        guessed = known_density is None and measured is None and not INNER_PRODUCT.test(chosen)
         densities = likely_densities(place) if guessed else (place,) * 3
         one_of("of", self.of, (MEAN, SUM))
 

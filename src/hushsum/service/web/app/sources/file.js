@@ -22,6 +22,7 @@ export function fileSource(response, { file, query }) {
   let raised = true;
   return {
     origin: () => origin,
+    readable,
     /** The function itself, to be answered here; null where the service answers. */
     local: async () => (readable ? (await functionOf(response.sha256, file)).answers : null),
     async answer(of, points, options = {}) {
