@@ -312,7 +312,7 @@ def main() -> None:
 def write_report(done: dict[str, Any]) -> None:
     """The tables in words, for people."""
     lines = [
-        "# Size and power of the two-sample test, and drift",
+        "# Size and power of the two-sample test",
         "",
         f"Written by `python -m benchmarks compare_test`, version "
         f"{done['version']['number']}. Real records, scaled to a deviation of 1, with bounds of −6 and "
