@@ -137,9 +137,7 @@ METHOD: Final = Parameter(
 QUERIES: Final = "query"
 COMPARISON: Final = "compare"
 PURPOSE: Final = Parameter(
-    help="query: the least error of answers; compare: a table for a two-sample test, the same for all owners "
-    "who declare the same.",
-    choices=(QUERIES, COMPARISON),
+    help="compare: a table for two-sample tests, alike for all owners.", choices=(QUERIES, COMPARISON)
 )
 SEED: Final = Parameter(
     group=TABLE, help="Public seed of the random functions.", at_least=0, at_most=(1 << 63) - 1
