@@ -113,8 +113,7 @@ def write_report(done: dict[str, Any]) -> None:
     lines = [
         "# Private k-means beside diffprivlib",
         "",
-        f"Written by `python -m benchmarks clusters_peers`, version "
-        f"{done['version']['number']}. Inertia over that of one center, the exact mean of all records: "
+        "Inertia over that of one center, the exact mean of all records: "
         "*exact* is scikit-learn's k-means without privacy, *largest* that of the worst fit. *inertia_* is "
         "the estimate over the true one. Medians over seeds. diffprivlib has pure ε always. Constants were "
         f"chosen on {', '.join(TUNED)}.",

@@ -314,8 +314,7 @@ def write_report(done: dict[str, Any]) -> None:
     lines = [
         "# Size and power of the two-sample test",
         "",
-        f"Written by `python -m benchmarks compare_test`, version "
-        f"{done['version']['number']}. Real records, scaled to a deviation of 1, with bounds of −6 and "
+        "Real records, scaled to a deviation of 1, with bounds of −6 and "
         "6: "
         + ", ".join(f"{name} ({dim})" for dim, name in POPULATIONS.items())
         + ", in brackets the number "

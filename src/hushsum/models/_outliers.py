@@ -126,9 +126,9 @@ class PrivateOutlierDetector(OutlierMixin, EmbeddingModel):  # type: ignore[misc
 
     COMMAND = "outliers"
     DEFAULT_BANDWIDTH = 0.25
-    CLEAR = 20.0
     # Looked at on two of the four classes of AG News against a third one: outliers are decided better by
     # squares at ε = 1, and by products at 0.1.
+    CLEAR = 20.0
     novelty = True
     """As in scikit-learn: the detector is for new points. Of the records themselves, the share below the
     threshold is ``contamination`` up to the error of a private quantile only.
@@ -302,9 +302,13 @@ class PrivateOutlierDetector(OutlierMixin, EmbeddingModel):  # type: ignore[misc
         return {_PART: self.n_features_in_}
 
     def _open(self, bundle: Bundle) -> _Reading:
-        offset = float(bundle.arrays["offset"][0])
+        found = bundle.arrays["offset"]
+        require(found.shape == (1,) and np.isfinite(found).all(), "offset")
+        offset = float(found[0])
         if "records" in bundle.arrays:
-            records, error = bundle.arrays["records"].tolist()
+            counted = bundle.arrays["records"]
+            require(counted.shape == (2,) and np.isfinite(counted).all() and counted[1] > 0.0, "records")
+            records, error = counted.tolist()
             return _Reading(self._scores(bundle), offset, not is_enough(records, error))
         return _Reading(self._scores(bundle), offset, not enough_records([bundle.parts[_PART]]))
 
@@ -325,10 +329,11 @@ class PrivateOutlierDetector(OutlierMixin, EmbeddingModel):  # type: ignore[misc
     def _advice(self, n_features: int, promise: Promise) -> list[str]:
         """Where noise hides most, or another method is usually better."""
         if self._choose(n_features) == KERNEL:
+            if not super()._advice(n_features, promise):
+                return []
             return [
                 f"with {n_features} columns hash rows count near-duplicates and little else; leave method "
                 "and bandwidth out, or, for vectors of a text or image model, declare radius"
-                for _ in super()._advice(n_features, promise)[:1]
             ]
         records = self.records or USUAL_RECORDS
         scores = self._of_scores(promise)

@@ -127,10 +127,6 @@ class BoxesFunction(RealFunction):
             Detail("error_bars", bars, bars, label="error bars"),
         )
 
-    def stated(self) -> Header:
-        """The header of its file, without the number of boxes."""
-        return super().stated()
-
     def _payload(self) -> Payload:
         arrays = (self.low, self.high, self.weights, self.variances)
         return {"boxes": list(self.low.shape)}, encode_reals(*arrays), None

@@ -191,7 +191,7 @@ def _places(function: ReleasedFunction) -> GridReading:
             basis = GridWeights(tuple(cells), bounds, (0,) * len(cells), function.columns)
             return GridReading(basis, kernel)
     rule = f"must be wide enough that {MOST_PLACES} places cover the box, for a non-negative version"
-    raise UsageError("bandwidth", rule, remedy="query with nonnegative=True, which raises answers to 0")
+    raise UsageError("bandwidth", rule, remedy="release with a larger bandwidth or narrower bounds")
 
 
 def _nearest_shares(kernel: Floats, sums: Floats) -> Floats:
