@@ -316,9 +316,7 @@ class GridReader:
         """The reader of a kernel that is the sum of these profiles."""
         return cls(columns, [_term(columns, each.height, each.scales, each.gaussian) for each in profiles])
 
-    def sums(
-        self, table: NDArray[np.integer], batch: Batch, *, squared: bool = False, threads: int = 1
-    ) -> Floats:
+    def sums(self, table: Table, batch: Batch, *, squared: bool = False, threads: int = 1) -> Floats:
         """Σ over nodes of the table, or of its squares, times the coefficients of each query."""
         queries = batch.arrays[0].astype(np.float64)
 
@@ -644,7 +642,7 @@ class ReadingErrors:
         size = kernel.size_bound()
         return size * largest, size / math.sqrt(12.0) * math.hypot(*spread)
 
-    def bound(self, table: NDArray[np.integer], batch: Batch, variance: float) -> Floats:
+    def bound(self, table: Table, batch: Batch, variance: float) -> Floats:
         """The largest error of the sums at each query, but for the floor, in units of the table, whose cells
         have noise of this variance.
 
@@ -659,7 +657,7 @@ class ReadingErrors:
             total += _NOISE_ALLOWANCE * deviation
         return total
 
-    def variance(self, table: NDArray[np.integer], batch: Batch) -> Floats:
+    def variance(self, table: Table, batch: Batch) -> Floats:
         """The expected squared error of the sums, in units of the table.
 
         With weights b of a record, n records at one place give the nodes n·b; the mean of Σb² over places
@@ -831,7 +829,7 @@ def _read(terms: Sequence[Term], inside: Floats, away: Floats) -> Floats:
     return total
 
 
-def _sum_of_squares(table: NDArray[np.integer]) -> float:
+def _sum_of_squares(table: Table) -> float:
     flat = table.reshape(-1)
     parts = (flat[at].astype(np.float64) for at in slices(len(flat), _CELLS_AT_A_TIME))
     return sum(float(part @ part) for part in parts)
