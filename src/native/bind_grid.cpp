@@ -3,6 +3,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <bit>
 #include <optional>
 #include <tuple>
 #include <vector>
@@ -43,17 +44,19 @@ void count(const Array& records, const WritableArray& table, const std::vector<A
   for (const auto& [cells, spacing, parts] : axes) {
     require(cells >= 1 && static_cast<std::size_t>(cells) < most_nodes && spacing > 0.0,
             "cells and spacing must be positive");
-    GridAxis axis{.cells = cells, .nodes = cells + 1, .spacing = spacing, .around = 1, .places = 1, .parts = nullptr};
+    GridAxis axis{
+        .cells = cells, .nodes = cells + 1, .spacing = spacing, .around = 1, .place_bits = 0, .parts = nullptr};
     if (parts) {
       axis.parts = checked<std::int32_t>(*parts, "parts", {any_size, any_size});
-      axis.places = static_cast<std::int64_t>(parts->shape(0));
+      const std::size_t places = parts->shape(0);
+      axis.place_bits = static_cast<unsigned>(std::bit_width(places)) - 1;
       axis.around = parts->shape(1);
-      require(axis.places >= 1 && axis.around >= 1 && axis.around <= most_spline_nodes,
-              "parts must be of 1 to 6 nodes and at least 1 place");
-      for (std::int64_t i = 0; i < axis.places; ++i) {
+      require(std::has_single_bit(places) && places <= std::size_t{1} << 20 && axis.around >= 1 &&
+                  axis.around <= most_spline_nodes,
+              "parts must be of 1 to 6 nodes and 2^k places");
+      for (std::size_t i = 0; i < places; ++i) {
         std::int64_t total = 0;
-        for (std::size_t j = 0; j < axis.around; ++j)
-          total += axis.parts[static_cast<std::size_t>(i) * axis.around + j];
+        for (std::size_t j = 0; j < axis.around; ++j) total += axis.parts[i * axis.around + j];
         require(total == part, "the parts of a place must sum to the declared number");
       }
       axis.nodes = cells + static_cast<std::int64_t>(axis.around) - 1;

@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::int32_t one_part = 1;
 
-// The nearest of the numbers from 0 to most; NaN, which no record has, gives 0.
-double limited(double x, double most) { return x > 0.0 ? std::min(x, most) : 0.0; }
+// The integer at or below x, from 0 to most; NaN, which no record has, gives 0.
+std::int64_t limited_floor(double x, double most) { return x > 0.0 ? static_cast<std::int64_t>(std::min(x, most)) : 0; }
 
 // Where a record's weights go along one column.
 struct Around {
@@ -26,17 +26,17 @@ struct Around {
 Around around(const GridAxis& axis, float value) {
   const double along = static_cast<double>(value) / axis.spacing + 0.5 * static_cast<double>(axis.cells);
   if (axis.parts == nullptr) {
-    const double node = limited(std::floor(along + 0.5), static_cast<double>(axis.cells));
-    return {static_cast<std::int64_t>(node), &one_part, 0};
+    return {limited_floor(along + 0.5, static_cast<double>(axis.cells)), &one_part, 0};
   }
-  const double places = static_cast<double>(axis.places);
-  const double place = limited(std::floor(along * places), static_cast<double>(axis.cells) * places - 1.0);
-  const std::int64_t found = static_cast<std::int64_t>(place), cell = found / axis.places;
-  const std::int32_t* parts = axis.parts + static_cast<std::size_t>(found % axis.places) * axis.around;
+  const double places = static_cast<double>(std::int64_t{1} << axis.place_bits);
+  const std::int64_t place = limited_floor(along * places, static_cast<double>(axis.cells) * places - 1.0);
+  const std::int64_t cell = place >> axis.place_bits;
+  const std::int32_t* parts = axis.parts + static_cast<std::size_t>(place - (cell << axis.place_bits)) * axis.around;
   return {cell, parts, static_cast<std::size_t>(std::max_element(parts, parts + axis.around) - parts)};
 }
 
-template <std::size_t Columns>
+// Of every column as many nodes as Width get weights, or as many as its axis says where that is 0.
+template <std::size_t Columns, std::size_t Width>
 class Counter {
  public:
   Counter(const GridCount& grid, std::int64_t step, std::int64_t* table) : grid_(grid), step_(step), table_(table) {}
@@ -61,7 +61,8 @@ class Counter {
     const std::size_t first = row * static_cast<std::size_t>(axis.nodes) + static_cast<std::size_t>(own.first);
     const std::int64_t half = grid_.shift > 0 ? std::int64_t{1} << (grid_.shift - 1) : 0;
     std::int64_t sum = 0;
-    for (std::size_t j = 0; j < axis.around; ++j) {
+    const std::size_t width = Width == 0 ? axis.around : Width;
+    for (std::size_t j = 0; j < width; ++j) {
       const std::int64_t weight = product * own.parts[j];
       if constexpr (Column + 1 < Columns) {
         sum += spread<Column + 1>(first + j, weight);
@@ -80,11 +81,22 @@ class Counter {
   std::array<Around, Columns> around_;
 };
 
+template <std::size_t Columns, std::size_t Width>
+void count_records(const GridCount& grid, const float* records, std::size_t count, std::int64_t step,
+                   std::int64_t* table) {
+  Counter<Columns, Width> counter(grid, step, table);
+  for (std::size_t i = 0; i < count; ++i) counter.add(records + i * Columns);
+}
+
+// Splines of degree 3 and 5, the defaults, have loops of their own.
 template <std::size_t Columns>
 void count_range(const GridCount& grid, const float* records, std::size_t count, std::int64_t step,
                  std::int64_t* table) {
-  Counter<Columns> counter(grid, step, table);
-  for (std::size_t i = 0; i < count; ++i) counter.add(records + i * Columns);
+  const auto all = [&](std::size_t width) {
+    return std::all_of(grid.axes.begin(), grid.axes.end(), [&](const GridAxis& axis) { return axis.around == width; });
+  };
+  const auto loop = all(4) ? count_records<Columns, 4> : all(6) ? count_records<Columns, 6> : count_records<Columns, 0>;
+  loop(grid, records, count, step, table);
 }
 
 }  // namespace

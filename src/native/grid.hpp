@@ -15,7 +15,7 @@ struct GridAxis {
   std::int64_t cells, nodes;
   double spacing;
   std::size_t around;         // nodes that get a weight
-  std::int64_t places;        // distinguished places in a cell
+  unsigned place_bits;        // 2^place_bits places in a cell are distinguished
   const std::int32_t* parts;  // [places][around]
 };
 
