@@ -58,20 +58,26 @@ from hushsum.releases import UNSEEN_SHARE, NoisyTable, PublicFacts, function_typ
 from hushsum.tables import Basis, Reading, reading_as_json, reading_from_json
 from hushsum.tally import TableRelease, Tally, claimed_unit, differing_parameters, load_tally, sums_with_share
 
-from ._kept_state import EncryptedState, SecretStore, StateFolder
 from ._merge import narrowed
-from ._messages import COUNT, FLAG, RATIONAL, Field, Message, control, own_affairs
 from ._runtime import (
     NO_LEDGER,
+    RATIONAL,
     Address,
     Coordinator,
+    EncryptedState,
+    Field,
     Log,
+    Message,
     Participant,
     PartySpec,
     Patience,
     Result,
     RunSpending,
+    SecretStore,
+    StateFolder,
+    control,
     listener,
+    own_affairs,
 )
 from ._tls import Identity, fingerprint_of, short, verify
 
@@ -235,7 +241,8 @@ def _request_as_json(request: ReleaseRequest) -> dict[str, Any]:
 
 def _request_from_json(values: dict[str, Any]) -> ReleaseRequest:
     numbers = {name: RATIONAL.optional().read(values[name]) for name in _NUMBERS}
-    FLAG.read(values["allow_large_delta"])
+    if type(values["allow_large_delta"]) is not bool:
+        raise TypeError("allow_large_delta")
     statement = Statement.from_json(values.get("statement", {}))
     return ReleaseRequest(**numbers, **{name: values[name] for name in _OPTIONS}, statement=statement)
 
@@ -283,10 +290,10 @@ class AggregationTerms(Message):
     run: Annotated[str, Field(_run_name)]
     reading: Annotated[Reading, _READING]
     request: Annotated[ReleaseRequest, _REQUEST]
-    per_unit: Annotated[int, COUNT]
+    per_unit: int
     sites: Annotated[tuple[str, ...], _FINGERPRINTS]
-    dropouts: Annotated[int, COUNT]
-    colluding: Annotated[int, COUNT]
+    dropouts: int
+    colluding: int
 
     def __post_init__(self) -> None:
         n, d, t = len(self.sites), self.dropouts, self.colluding
