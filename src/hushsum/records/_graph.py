@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from hushsum.errors import DataRefused, FilePath, UsageError
 
-from ._arrow import choose_columns, pyarrow, quietly
-from ._csv import COMPRESSIONS
-from ._record_batches import (
+from ._arrow import Sets, choose_columns, pyarrow, quietly
+from ._files import (
+    COMPRESSIONS,
     TYPED,
     LocalCopy,
     check_file,
@@ -32,7 +32,6 @@ from ._record_batches import (
     open_source,
     shown_path,
 )
-from ._sets import Sets
 
 Ids = NDArray[np.int64]
 # Shape (n, 2): a node and one of its neighbours. A node with itself states that the node exists.

@@ -5,26 +5,24 @@ file, and never downloaded. The models of ``hushsum.models`` give the same guara
 """
 
 from ._secret_function import (
-    SecretFunction,
-    density_function,
-    gaussian_process_function,
-    kernel_svm_functions,
-    load_secret_functions,
-    save_secret_functions,
-)
-from ._served_function import (
     AnswerStore,
     FreshAnswers,
     GaussianPath,
     MemoryStore,
+    SecretFunction,
     ServedFunction,
     SqliteStore,
     StoredAnswer,
     TestSetAnswers,
     answer_once,
+    density_function,
+    gaussian_process_function,
+    kernel_svm_functions,
     laplace_rate,
+    load_secret_functions,
     path_claim,
     reopen,
+    save_secret_functions,
     serve,
     subject_of,
 )
