@@ -345,36 +345,22 @@ def audit_persons(
     or all different; at once, or spread over batches among others.
     """
     far = _furthest_apart(basis, pool)
-    pairs = _person_pairs(pool, relation, rng, far, cap=cap, rounds=rounds)
-    compared = (
-        (_counted_persons(basis, left, cap, rng), _counted_persons(basis, right, cap, rng))
-        for left, right in pairs
-    )
-    return SensitivityAudit.of(basis.unit_change(PERSON, cap, relation).table, compared)
 
+    def compared() -> Iterator[tuple[Counted, Counted]]:
+        for i in range(rounds):
+            crowd = [
+                (f"p{rng.integers(5)}", pool[j]) for j in rng.integers(0, len(pool), int(rng.integers(0, 30)))
+            ]
+            # First those who differ the most, by either norm: whom a random search may miss.
+            ones = far[i] if i < len(far) else (None, None)
+            left = _joined(crowd, _visits(pool, rng, cap, together=i % 2 == 0, which=ones[0]), rng)
+            right = crowd
+            if relation is Relation.REPLACE and i % 6 != 5:
+                another = _visits(pool, rng, cap, together=i % 2 == 0, which=ones[1])
+                right = _joined(crowd, another, rng)
+            yield _counted_persons(basis, left, cap, rng), _counted_persons(basis, right, cap, rng)
 
-def _person_pairs(
-    pool: Pool,
-    relation: Relation,
-    rng: np.random.Generator,
-    far: Sequence[tuple[int, int]],
-    *,
-    cap: int,
-    rounds: int,
-) -> Iterator[tuple[list[Visit], list[Visit]]]:
-    for i in range(rounds):
-        crowd = [
-            (f"p{rng.integers(5)}", pool[j]) for j in rng.integers(0, len(pool), int(rng.integers(0, 30)))
-        ]
-        # First those who differ the most, by either norm: whom a random search may miss.
-        ones = far[i] if i < len(far) else (None, None)
-        left = _joined(crowd, _visits(pool, rng, cap, together=i % 2 == 0, which=ones[0]), rng)
-        if relation is Relation.ADD_REMOVE:
-            yield left, crowd
-        else:
-            absent = i % 6 == 5
-            another = [] if absent else _visits(pool, rng, cap, together=i % 2 == 0, which=ones[1])
-            yield left, _joined(crowd, another, rng)
+    return SensitivityAudit.of(basis.unit_change(PERSON, cap, relation).table, compared())
 
 
 def _furthest_apart(basis: Basis, pool: Pool) -> list[tuple[int, int]]:
@@ -439,11 +425,39 @@ def audit_edges(
     cells = searched.cells(searched.prepare(Sets(ids, np.arange(len(ids) + 1, dtype=np.int64))))
     empty = searched.cells(searched.prepare([[]]))[0]
 
+    def pairs(cells: NDArray[np.int32], empty: int) -> Iterator[GraphPair]:
+        """Neighbouring graphs for one hash row, in which ``cells`` are those of single neighbours."""
+        one, other = _two_cells(cells, rng)
+        near, far = (ids[cells == each] for each in (one, other))
+        # A node whose single neighbour falls where the empty set does.
+        blank = ids[cells == empty] if np.any(cells == empty) else near
+
+        def some(*pools: Integers) -> list[int]:
+            return [int(rng.choice(pool)) for pool in pools]
+
+        yield from _small_graphs(basis.graph, some(near, near, far), relation, rng)
+        yield from _small_graphs(basis.graph, some(near, blank, far), relation, rng)
+        yield from _small_graphs(
+            basis.graph, rng.choice(ids, min(3, len(ids)), replace=False).tolist(), relation, rng
+        )
+        if relation is Relation.ADD_REMOVE:
+            return
+        for _ in range(40):
+            # Two rows leave one cell for another with the edge that goes, and two with the edge that comes.
+            (u, v, hub), (x, y, centre) = some(near, near, far), some(far, far, near)
+            yield _exchanged([(u, hub), (v, hub), (x, centre), (y, centre)], (u, v), (x, y))
+            # The end of a directed edge was a record through it alone.
+            (u, v, hub), (x, y, centre) = some(near, blank, far), some(near, far, blank)
+            yield _exchanged([(u, hub), (x, centre), (y, centre)], (u, v), (x, y))
+            # Both ends were.
+            (u, v), (x, y, hub) = some(ids, ids), some(ids, ids, ids)
+            yield _exchanged([(x, hub), (y, hub)], (u, v), (x, y))
+
     def compared() -> Iterator[tuple[Counted, Counted]]:
         for _ in range(rounds):
             row = int(rng.integers(rows))
             counted: dict[frozenset[Edge], Counted] = {}
-            for pair in _edge_pairs(basis.graph, ids, cells[:, row], int(empty[row]), relation, rng):
+            for pair in pairs(cells[:, row], int(empty[row])):
                 for edges in pair:
                     if edges not in counted:
                         counted[edges] = _counted_edges(searched, sorted(edges), rng)
@@ -482,40 +496,6 @@ def _listed(graph: Graph, edges: list[Edge], rng: np.random.Generator) -> list[E
         else:
             lines = [each[int(rng.integers(2))] for each in zip(lines, turned, strict=True)]
     return [lines[i] for i in rng.permutation(len(lines))]
-
-
-def _edge_pairs(
-    graph: Graph,
-    ids: Integers,
-    cells: NDArray[np.int32],
-    empty: int,
-    relation: Relation,
-    rng: np.random.Generator,
-) -> Iterator[GraphPair]:
-    """Neighbouring graphs for one hash row, in which ``cells`` are those of single neighbours."""
-    one, other = _two_cells(cells, rng)
-    near, far = (ids[cells == each] for each in (one, other))
-    # A node whose single neighbour falls where the empty set does.
-    blank = ids[cells == empty] if np.any(cells == empty) else near
-
-    def some(*pools: Integers) -> list[int]:
-        return [int(rng.choice(pool)) for pool in pools]
-
-    yield from _small_graphs(graph, some(near, near, far), relation, rng)
-    yield from _small_graphs(graph, some(near, blank, far), relation, rng)
-    yield from _small_graphs(graph, rng.choice(ids, min(3, len(ids)), replace=False).tolist(), relation, rng)
-    if relation is Relation.ADD_REMOVE:
-        return
-    for _ in range(40):
-        # Two rows leave one cell for another with the edge that goes, and two with the edge that comes.
-        (u, v, hub), (x, y, centre) = some(near, near, far), some(far, far, near)
-        yield _exchanged([(u, hub), (v, hub), (x, centre), (y, centre)], (u, v), (x, y))
-        # The end of a directed edge was a record through it alone.
-        (u, v, hub), (x, y, centre) = some(near, blank, far), some(near, far, blank)
-        yield _exchanged([(u, hub), (x, centre), (y, centre)], (u, v), (x, y))
-        # Both ends were.
-        (u, v), (x, y, hub) = some(ids, ids), some(ids, ids, ids)
-        yield _exchanged([(x, hub), (y, hub)], (u, v), (x, y))
 
 
 def _exchanged(shared: list[Edge], gone: Edge, come: Edge) -> GraphPair:

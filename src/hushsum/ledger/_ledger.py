@@ -47,10 +47,10 @@ from hushsum.errors import (
     UsageError,
     Words,
 )
-from hushsum.files import GuardPlace, PlacedGuard, SharedText, canonical_json, state_folder
+from hushsum.files import GuardPlace, PlacedGuard, SharedText, Stored, canonical_json, state_folder
 from hushsum.privacy import PERSON, Claim, Promise, Relation, in_plain_words, unit_in_words
 
-from ._account import FROZEN, RETIRED, Account, Accounting, Charge, DatasetTerms, Stored, charge_for
+from ._account import FROZEN, RETIRED, Account, Accounting, Charge, DatasetTerms, charge_for
 from ._database import (
     WAIT_SECONDS,
     check_revision,

@@ -31,7 +31,7 @@ from typing import Any, ClassVar, Final, NoReturn, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum._types import Floats, Integers
+from hushsum._types import Floats, Integers, Secret
 from hushsum.declaration import request, required, setting
 from hushsum.errors import (
     AlreadyPublished,
@@ -40,7 +40,6 @@ from hushsum.errors import (
     Parameter,
     PeerLost,
     PeerRefused,
-    SecretRefused,
     UsageError,
 )
 from hushsum.files import atomic_file, check_spelling, pack, seal, stored_rational, unpack, unseal
@@ -1013,23 +1012,18 @@ class StateFolder:
             stream.write(data)
 
 
-class EncryptedState:
+class EncryptedState(Secret):
     """Named bytes in a `StateFolder`, each file encrypted and bound to its name.
 
     A copy of the folder without the key file tells nothing but sizes.
     """
 
+    REFUSAL = "the state of a run holds a key and cannot be pickled", None
     __slots__ = ("_folder", "_key")
 
     def __init__(self, folder: StateFolder, identity: Identity) -> None:
         self._folder = folder
         self._key = identity.derived_key(b"state of an aggregation")
-
-    def __repr__(self) -> str:
-        return "<EncryptedState>"
-
-    def __reduce__(self) -> NoReturn:
-        raise SecretRefused("the state of a run holds a key and cannot be pickled")
 
     def get(self, name: str) -> bytes | None:
         """What is kept under a name.

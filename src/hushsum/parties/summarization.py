@@ -20,7 +20,7 @@ import os
 import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from pathlib import Path
@@ -45,7 +45,7 @@ from hushsum.errors import (
     UsageError,
 )
 from hushsum.errors import Parameter as NameOf
-from hushsum.files import atomic_file, pack, unpack
+from hushsum.files import Stored, atomic_file, pack, unpack
 from hushsum.kernels import GaussianKernel, one_of, positive_integer, row_words, uniforms
 from hushsum.operations import LedgerOptions, check_output, release_key
 from hushsum.privacy import (
@@ -102,7 +102,7 @@ Hashes = NDArray[np.int16]
 
 
 @dataclass(frozen=True)
-class SummaryFeatures:
+class SummaryFeatures(Stored):
     """Fourier features of ``exp(−‖x − y‖²/(2·bandwidth²))``, rounded to integers.
 
     A record's integers depend on that record alone, bit for bit, so a sum of them is exact and discrete
@@ -194,17 +194,6 @@ class SummaryFeatures:
             return self._map.integers(rows).reshape(len(rows), self.width)
         shifted = np.concatenate([rows, np.ones((len(rows), 1), np.float32)], axis=1)
         return self._map.integers(shifted)[:, :, 0]
-
-    def as_json(self) -> dict[str, Any]:
-        """The parameters as JSON values."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> SummaryFeatures:
-        """The features that `as_json` described."""
-        if type(data["paired"]) is not bool:
-            raise ValueError("paired")
-        return cls(**data)
 
     @cached_property
     def _map(self) -> _native.FeatureMap:

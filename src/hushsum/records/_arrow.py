@@ -1,5 +1,5 @@
-"""Records from arrays, frames and Arrow data: columns of numbers by name and by position, and sets of integers
-(neighbours, shingles, items, the non-zeros of a sparse row).
+"""Records from arrays, frames and Arrow data: columns of numbers by name and by position, and sets of
+integers (neighbours, shingles, items, the non-zeros of a sparse row).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
-from itertools import chain
+from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeVar
 
 import numpy as np
@@ -142,21 +142,15 @@ def as_chunks(data: object) -> Any:
         The data cannot be read through the Arrow interface.
     """
     pa = pyarrow()
-    try:
+    # Messages of the engine below may quote values.
+    with suppress(Exception):
         if isinstance(data, pa.ChunkedArray):
             return data
-        if isinstance(data, pa.Array):
-            return pa.chunked_array([data])
         if hasattr(data, "__arrow_c_stream__"):
             return pa.chunked_array(data)
-        return pa.chunked_array([pa.array(data)])
-    except Exception:
-        # Messages of the engine below may quote values.
-        raise DataRefused(
-            "data must be readable as Arrow columns",
-            got=type(data).__name__,
-            remedy="pass numbers in a NumPy array or a table",
-        ) from None
+        return pa.chunked_array([data if isinstance(data, pa.Array) else pa.array(data)])
+    rule, remedy = "data must be readable as Arrow columns", "pass numbers in a NumPy array or a table"
+    raise DataRefused(rule, got=type(data).__name__, remedy=remedy)
 
 
 def as_columns(data: object) -> tuple[list[str] | None, list[Any]]:
@@ -268,8 +262,7 @@ def is_any_list(kind: Any) -> bool:
 def is_text(kind: Any) -> bool:
     """Whether an Arrow type holds text."""
     types = pyarrow().types
-    # PyArrow's own name: it has no test for views before version 16.
-    return bool(types.is_string(kind) or types.is_large_string(kind) or str(kind) == "string_view")
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
 def is_number_type(kind: Any) -> bool:
@@ -1034,11 +1027,8 @@ class Batch:
         """The records by kind of columns: of one kind, unless there is a layout."""
         if self.layout is None:
             return [self]
-        found, start = [], 0
-        for number in self.layout:
-            found.append(Batch(self.arrays[start : start + number], self.length))
-            start += number
-        return found
+        ends = pairwise(accumulate(self.layout, initial=0))
+        return [Batch(self.arrays[start:end], self.length) for start, end in ends]
 
     @classmethod
     def joined(cls, parts: Sequence[Batch]) -> Batch:
@@ -1263,7 +1253,10 @@ def _sets_from_arrow(chunks: Any) -> Sets:
 
 def _from_iterables(records: Sequence[Any]) -> Sets:
     if records and all(type(record) is np.ndarray and record.dtype.kind in "iu" for record in records):
-        return _from_arrays(records)
+        if any(record.ndim != 1 for record in records):
+            _refuse_members()
+        sizes = np.array([len(record) for record in records], np.int64)
+        return Sets(np.concatenate([_int64(record) for record in records]), _indptr(sizes))
     parts: list[Sequence[Any]] = []
     for record in records:
         if isinstance(record, np.ndarray):
@@ -1286,13 +1279,6 @@ def _from_iterables(records: Sequence[Any]) -> Sets:
     except OverflowError:
         _refuse_members_range()
     return Sets(values, _indptr(lengths))
-
-
-def _from_arrays(records: Sequence[NDArray[Any]]) -> Sets:
-    if any(record.ndim != 1 for record in records):
-        _refuse_members()
-    lengths = np.array([len(record) for record in records], np.int64)
-    return Sets(np.concatenate([_int64(record) for record in records]), _indptr(lengths))
 
 
 def _indptr(lengths: NDArray[np.int64]) -> NDArray[np.int64]:

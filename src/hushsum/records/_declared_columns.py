@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats, is_number
 from hushsum.errors import Argument, DataRefused, UsageError, shown
+from hushsum.files import Stored
 
 from ._arrow import in_words, numbers_with_missing, pyarrow
 from ._cell_format import DateFormat
@@ -26,7 +27,7 @@ MAX_CATEGORIES: Final = 1 << 20
 _EXACT: Final = 1 << 53
 
 
-class _Declared:
+class _Declared(Stored):
     """What the declarations of all kinds of columns share."""
 
     __slots__ = ()
@@ -34,12 +35,7 @@ class _Declared:
 
     def as_json(self) -> dict[str, Any]:
         """The declaration as JSON values, which `column_from_json` reads."""
-        own: Any = self
-        stated = {each.name: getattr(self, each.name) for each in fields(own)}
-        return {
-            "kind": self.kind,
-            **{name: list(value) if isinstance(value, tuple) else value for name, value in stated.items()},
-        }
+        return {"kind": self.kind, **Stored.as_json(self)}
 
 
 @dataclass(frozen=True, slots=True)

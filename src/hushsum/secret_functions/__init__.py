@@ -28,24 +28,8 @@ from ._secret_function import (
 )
 
 __all__ = [
-    "AnswerStore",
-    "FreshAnswers",
-    "GaussianPath",
-    "MemoryStore",
-    "SecretFunction",
-    "ServedFunction",
-    "SqliteStore",
-    "StoredAnswer",
-    "TestSetAnswers",
-    "answer_once",
-    "density_function",
-    "gaussian_process_function",
-    "kernel_svm_functions",
-    "laplace_rate",
-    "load_secret_functions",
-    "path_claim",
-    "reopen",
-    "save_secret_functions",
-    "serve",
-    "subject_of",
-]
+    "AnswerStore", "FreshAnswers", "GaussianPath", "MemoryStore", "SecretFunction", "ServedFunction",
+    "SqliteStore", "StoredAnswer", "TestSetAnswers", "answer_once", "density_function",
+    "gaussian_process_function", "kernel_svm_functions", "laplace_rate", "load_secret_functions",
+    "path_claim", "reopen", "save_secret_functions", "serve", "subject_of",
+]  # fmt: skip

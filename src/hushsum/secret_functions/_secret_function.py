@@ -16,7 +16,7 @@ import secrets
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from threading import Lock, RLock
@@ -202,16 +202,9 @@ def density_function(
     square, size = (4.0, 2.0) if kernel.signed else (2.0, 1.0)
     if neighbours is Relation.ADD_REMOVE:
         square, size = 1.0, 1.0
-    return SecretFunction(
-        kernel=kernel,
-        bounds=box,
-        points=rows,
-        weights=np.ones(len(rows)),
-        sensitivity=math.sqrt(square * largest),
-        pointwise=size * largest,
-        relation=neighbours,
-        scale=1.0 if number is None else 1.0 / (number * integral),
-    )
+    sensitivity, pointwise = math.sqrt(square * largest), size * largest
+    scale, weights = 1.0 if number is None else 1.0 / (number * integral), np.ones(len(rows))
+    return SecretFunction(kernel, box, rows, weights, sensitivity, pointwise, neighbours, scale=scale)
 
 
 def gaussian_process_function(
@@ -296,6 +289,7 @@ def kernel_svm_functions(
     gap = max(allowed_gap(C, number, square), 1e-12 * number * C * (1.0 + square * C))
     machines = 1 if classes <= 2 else classes
     sensitivity = math.sqrt(machines) * svm_sensitivity(C, number, square, gap)
+    pointwise = sensitivity * math.sqrt(square)
     functions = []
     for machine in range(machines):
         signs = np.where(labels == (1 if machines == 1 else machine), 1.0, -1.0)
@@ -303,19 +297,9 @@ def kernel_svm_functions(
         solution = solve_hinge(signed, len(rows), C / number, gap=gap / 2.0)
         if not solution.gap <= gap / 2.0:
             raise gap_missed(C)
-        functions.append(
-            SecretFunction(
-                kernel=kernel,
-                bounds=box,
-                points=rows,
-                weights=signs * solution.alpha,
-                sensitivity=sensitivity,
-                pointwise=sensitivity * math.sqrt(square),
-                relation=Relation.REPLACE,
-                constant=1.0,
-                assumptions=(GAP_REACHED,),
-            )
-        )
+        weights = signs * solution.alpha
+        made = SecretFunction(kernel, box, rows, weights, sensitivity, pointwise, Relation.REPLACE, 1.0)
+        functions.append(replace(made, assumptions=(GAP_REACHED,)))
     return functions
 
 
