@@ -222,20 +222,6 @@ def entries_of(events: Iterable[Event]) -> list[Entry]:
     return [*found.values()]
 
 
-def check_same(
-    entry: Entry, dataset: str, claim: Claim, subject: dict[str, object], part: str | None
-) -> None:
-    """Raise unless a key is used again for the very same release, which was neither voided nor published."""
-    requested = canonical_json([dataset, claim.as_json(), subject, part])
-    known = canonical_json([entry.dataset, entry.claim.as_json(), entry.subject, entry.part])
-    if requested != known:
-        raise UsageError(
-            f"the idempotency key {entry.key!r} belongs to another release of dataset {entry.dataset!r}",
-            remedy="give another key, which spends again",
-        )
-    entry.refuse_again()
-
-
 def check_name(what: str, name: str) -> None:
     """Raise unless a name can stand in a table and in a message."""
     if not isinstance(name, str) or not name.strip() or len(name) > _LONGEST or not name.isprintable():
@@ -923,29 +909,6 @@ def contains_event(journal: Journal, receipt: Receipt) -> bool:
         return False
 
 
-def valid_receipts(journal: Journal, marks: Sequence[Watermark]) -> list[Receipt]:
-    """The last events of those watermarks that no accepted restore has replaced."""
-    return [mark.last for mark in marks if not _replaced(journal, mark)]
-
-
-def record_accepted_restore(
-    journal: Journal, marks: Sequence[Watermark], *, who: str, reason: str
-) -> list[str]:
-    """Record that events may be lost, give the guard a new id, and freeze every dataset but retired ones."""
-    known = [mark.last for mark in marks if mark.last.ledger == journal.receipt.ledger]
-    lost = max(known, key=lambda each: each.sequence).as_json() if known else None
-    body = {"who": who, "reason": reason, "lost": lost, "guard": new_guard_id()}
-    journal.append(Kind.RESTORE_ACCEPTED, body=body)
-    frozen = []
-    for name in journal.datasets():
-        account = journal.account(name)
-        if account.state != RETIRED:
-            after = account.in_state(FROZEN)
-            journal.append(Kind.FROZEN, dataset=name, body={"who": who, "account": after.as_json()})
-            frozen.append(name)
-    return frozen
-
-
 def _behind(journal: Journal, mark: Watermark) -> str | None:
     if mark.last.ledger != journal.receipt.ledger:
         what = "is another one than its rollback guard names"
@@ -964,18 +927,6 @@ def _put_back() -> FileRefused:
         "the ledger's database was put back while a release was recorded, which is not delivered",
         remedy=f"stop everything that uses the ledger; then {_REMEDY}",
     )
-
-
-def check_kept(journal: Journal, mark: Watermark, known: Known) -> None:
-    """Refuse unless the ledger still has an event after which others were recorded.
-
-    Raises
-    ------
-    FileRefused
-        if it was put back to before that event, and continued without it.
-    """
-    if not contains_event(journal, mark.last) or rollback_refusal(journal, known) is not None:
-        raise _put_back()
 
 
 def _replaced(journal: Journal, mark: Watermark) -> bool:
@@ -1092,7 +1043,16 @@ class DatasetBudget:
         with self._ledger._writing() as journal:
             entry = journal.entry(idempotency_key)
             if entry is not None:
-                check_same(entry, self.dataset, claim, public, self.part)
+                known = [entry.dataset, entry.claim.as_json(), entry.subject, entry.part]
+                if canonical_json([self.dataset, claim.as_json(), public, self.part]) != canonical_json(
+                    known
+                ):
+                    raise UsageError(
+                        f"the idempotency key {entry.key!r} belongs to another release of dataset "
+                        f"{entry.dataset!r}",
+                        remedy="give another key, which spends again",
+                    )
+                entry.refuse_again()
             else:
                 if self._fence is not None:
                     self._fence(journal.connection)
@@ -1357,8 +1317,9 @@ class Ledger:
         marks = self._guard.read().marks
         with self._database.reading() as connection:
             journal = Journal.opened(connection, damaged=True)
-            known = [mark.last for mark in marks] if journal is None else valid_receipts(journal, marks)
-            return verify_chain(connection, receipts=[*known, *([] if receipt is None else [receipt])])
+            # Watermarks that an accepted restore has replaced name events that are given up.
+            valid = [mark.last for mark in marks if journal is None or not _replaced(journal, mark)]
+            return verify_chain(connection, receipts=[*valid, *([] if receipt is None else [receipt])])
 
     @contextmanager
     def _reading(self) -> Iterator[Journal]:
@@ -1572,8 +1533,14 @@ class Ledger:
                         "the ledger has all that its rollback guard names",
                         remedy="there is nothing to accept",
                     )
-            marks = self._guard.readable()
-            frozen = record_accepted_restore(journal, marks, who=person(who), reason=reason_of(reason))
+            known = [mark.last for mark in self._guard.readable() if mark.last.ledger == self.id]
+            lost = max(known, key=lambda each: each.sequence).as_json() if known else None
+            body = {"who": person(who), "reason": reason_of(reason), "lost": lost, "guard": new_guard_id()}
+            journal.append(Kind.RESTORE_ACCEPTED, body=body)
+            accounts = {name: journal.account(name) for name in journal.datasets()}
+            frozen = [name for name, account in accounts.items() if account.state != RETIRED]
+            for name in frozen:
+                self._book(journal, Kind.FROZEN, name, accounts[name].in_state(FROZEN), who)
             mark = watermark_of(journal)
         self._guard.reset(mark)
         return frozen
@@ -1631,7 +1598,9 @@ class Ledger:
         if self._guard.advance(mark):
             known = self._guard.read()
             with self._reading() as journal:
-                check_kept(journal, mark, known)
+                # Others were recorded after this event: were they, or was the ledger put back to before it?
+                if not contains_event(journal, mark.last) or rollback_refusal(journal, known) is not None:
+                    raise _put_back()
 
 
 def _refuse_lost(guard: Path | None) -> None:

@@ -1318,7 +1318,7 @@ class OwnerState:
 
     A broadcast of another run, out of order, or unlike the one already answered under its number is refused
     with `FileRefused`, and changes nothing. The same broadcast again gets the same answer, bit for bit. The
-    owner's ``cap`` holds whatever is requested.
+    cap of the terms holds whatever is requested.
 
     Parameters
     ----------
@@ -1330,9 +1330,6 @@ class OwnerState:
         What was agreed.
     extra : array-like of shape (n_records, n_extra), optional
         What is sent with a point and not compared, such as a label.
-    cap : int, optional
-        The most points that may ever leave: terms that allow more are refused. (A cap that only the owner
-        knew would change what the claim rests on.)
     features : SummaryFeatures, optional
         In the mode that sends hashes: the terms' features under the seed that owners and consumer share.
     store : callable, optional
@@ -1353,7 +1350,6 @@ class OwnerState:
         terms: RunTerms,
         *,
         extra: ArrayLike | None = None,
-        cap: int | None = None,
         features: SummaryFeatures | None = None,
         store: Store | None = None,
         insecure_noise_seed: int | None = None,
@@ -1366,11 +1362,6 @@ class OwnerState:
         self._points: Floats = np.ascontiguousarray(np.asarray(records, dtype=np.float64))
         self._hashes = self._features.hashes(self._points)
         self._extra = _extra_columns(extra, len(self._points), terms.extra)
-        if cap is not None and (terms.cap is None or terms.cap > cap):
-            raise UsageError(
-                "the terms allow more points of one owner than this owner's cap",
-                remedy="agree on a smaller cap, since a cap is part of what is claimed",
-            )
         self._sent: NDArray[np.bool_] = np.zeros(len(self._points), np.bool_)
         self._step = 0
         self._seen = ""
@@ -2458,7 +2449,6 @@ class OwnerMachine:
             points,
             terms,
             extra=extra,
-            cap=self._cap,
             features=features,
             store=lambda saved: self._folder.put("state", saved),
         )
