@@ -233,9 +233,9 @@ class Stored:
 
     @classmethod
     def from_json(cls, data: Any) -> Self:
-        """What ``as_json`` wrote; KeyError, TypeError or ValueError for anything else."""
+        """What ``as_json`` wrote; TypeError or ValueError for anything else."""
         kind: Any = cls
-        if set(data) != {each.name for each in dataclasses.fields(kind)}:
+        if not isinstance(data, dict) or set(data) != {each.name for each in dataclasses.fields(kind)}:
             raise ValueError("names")
         return cls(**{name: _read(_hints(kind)[name], value) for name, value in data.items()})
 
@@ -264,7 +264,7 @@ def _read(hint: Any, value: Any) -> Any:
     if kind is Fraction:
         return stored_rational(value)
     if type(value) not in ((float, int) if kind is float else (kind,)):
-        raise TypeError(kind.__name__)
+        raise ValueError(kind.__name__)
     return value
 
 
