@@ -26,11 +26,7 @@ _LONGEST_NAME: Final = 1 << 12
 
 
 class Damaged(Exception):
-    """The bytes are not a stream that this module reads; the reason is for people."""
-
-    def __init__(self, reason: str = "it is damaged") -> None:
-        super().__init__(reason)
-        self.reason = reason
+    """The bytes are not a stream that this module reads; the reason, if there is one, is for people."""
 
 
 class FlatTable:
@@ -152,14 +148,11 @@ def read_stream(
             whole = pyarrow().py_buffer(bytes(body))
         _check(memoryview(whole).cast("B"), most_rows)
         return _table(whole)
-    except Damaged as error:
-        reason = error.reason
-    except Exception:
+    except Exception as error:
         # PyArrow's own words may quote data.
-        reason = "it is damaged"
-    raise DataRefused(
-        f"{name} cannot be read as an Arrow stream: {reason}", remedy="write one with pyarrow.ipc"
-    ) from None
+        reason = str(error) if isinstance(error, Damaged) else ""
+    rule = f"{name} cannot be read as an Arrow stream: {reason or 'it is damaged'}"
+    raise DataRefused(rule, remedy="write one with pyarrow.ipc")
 
 
 def _table(whole: Any) -> Any:

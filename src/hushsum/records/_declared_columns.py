@@ -203,6 +203,12 @@ def _one_of(name: str, value: object, *choices: str) -> None:
         raise UsageError(name, f"must be {' or '.join(map(repr, choices))}", got=shown(value))
 
 
+def _parts(ends: Iterable[str]) -> tuple[str, ...]:
+    """Ranges between neighbouring ends, of which the last includes its upper end."""
+    *parts, last = (f"[{low}, {high})" for low, high in pairwise(ends))
+    return *parts, last[:-1] + "]"
+
+
 def refuse_missing(where: str, remedy: str) -> None:
     """Refuse missing values where none are declared."""
     raise DataRefused(f"{where} must not have missing values", got="some", remedy=f"{remedy}")
@@ -287,9 +293,7 @@ class NumberColumn(_Declared):
     @property
     def labels(self) -> tuple[str, ...]:
         """The parts of the range, then "missing" if a fill value is declared."""
-        parts = [f"[{a:g}, {b:g})" for a, b in pairwise(self.edges)]
-        parts[-1] = parts[-1][:-1] + "]"
-        return tuple(parts) + (() if self.fill is None else (MISSING,))
+        return _parts(f"{edge:g}" for edge in self.edges) + (MISSING,) * (self.fill is not None)
 
     @property
     def size(self) -> int:
@@ -401,9 +405,7 @@ class DateColumn(_Declared):
         """The parts of the range by their first days, then "missing" where it is declared."""
         days = self._days
         first = np.ceil(days.edges).astype("datetime64[D]").astype(str)
-        parts = [f"[{a}, {b})" for a, b in pairwise(first)]
-        parts[-1] = parts[-1][:-1] + "]"
-        return tuple(parts) + (MISSING,) * (self.missing == "category")
+        return _parts(first) + (MISSING,) * (self.missing == "category")
 
     @property
     def size(self) -> int:
