@@ -217,9 +217,8 @@ def _read(parameter: Parameter, value: Any, inner: Mapping[str, Any]) -> Any:
         try:
             return int(value) if parameter.type == INTEGER else float(value)
         except ValueError:
-            raise UsageError(
-                parameter.name, f"must be {parameter.rule(none=False)}", got=shown(value)
-            ) from None
+            rule = f"must be {parameter.rule(none=False)}"
+            raise UsageError(parameter.name, rule, got=shown(value)) from None
     return value
 
 

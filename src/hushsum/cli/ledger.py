@@ -162,9 +162,8 @@ def export(
         write_result(report, report.as_markdown().rstrip(), as_json=json)
         return
     if not output.endswith((".md", ".json")):
-        raise UsageError(
-            "output", "must end in .md or .json", got=f"{output!r}", remedy="choose one of these endings"
-        )
+        rule = "must end in .md or .json"
+        raise UsageError("output", rule, got=f"{output!r}", remedy="choose one of these endings")
     text = as_text(report.as_json()) + "\n" if output.endswith(".json") else report.as_markdown()
     _write_file(output, text, {"output": output}, as_json=json)
 

@@ -77,9 +77,8 @@ def names(text: str | None, parameter: str) -> tuple[str, ...] | None:
         return None
     found = tuple(each.strip() for each in next(csv.reader([text], skipinitialspace=True), []))
     if not found or "" in found:
-        raise UsageError(
-            parameter, "must be names separated by commas", got="an empty one", remedy="such as R,G,B"
-        )
+        rule = "must be names separated by commas"
+        raise UsageError(parameter, rule, got="an empty one", remedy="such as R,G,B")
     return found
 
 

@@ -232,10 +232,10 @@ def _write_measured(measured: MethodsBenchmarked) -> None:
     write_table(
         ("ε", "method", "mechanism", "error", "relative", "predicted", "build", "query", "file"),
         [
-            *(_measured_cells(each) for each in measured.measured),
+            *(_measured_cells(each) for each in measured.methods),
             *(
                 ("", name, "not private", "0", "0", "", "", _seconds(seconds), "")
-                for name, seconds in measured.exact.items()
+                for name, seconds in measured.exact_query_seconds.items()
             ),
         ],
         left=3,

@@ -7,10 +7,12 @@ import io
 import json as json_format
 import math
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
+from hushsum.analysis import compare as run
 from hushsum.declaration import required, setting
 from hushsum.errors import Parameter, UsageError
 from hushsum.operations import (
@@ -24,8 +26,9 @@ from hushsum.operations import (
     RecordFiles,
     audit_file,
     check_answers_output,
-    compare_functions,
+    check_output,
     describe_file,
+    open_function,
     plot_function,
     predict_file,
     query_file,
@@ -35,7 +38,7 @@ from hushsum.operations import (
 )
 from hushsum.operations import write_table as write_arrow_table
 from hushsum.planning import bytes_in_words
-from hushsum.plotting import write_page
+from hushsum.plotting import check_format, save_figure, write_page
 from hushsum.records import DateFormat, names_in_words
 
 from . import options
@@ -148,26 +151,25 @@ def sample(
     """
     if output != STANDARD:
         check_answers_output(output, inputs=[file])
-    drawn = sample_release(file, number, seed=seed)
+    table = sample_release(file, number, seed=seed)
     if not json and output.lower().endswith((*PARQUET, *ARROW)):
-        write_arrow_table(drawn.table, output)
+        write_arrow_table(table, output)
         return
+    columns, text = table.to_pydict(), io.StringIO()
+    records = [list(each) for each in zip(*columns.values(), strict=True)]
+    if json:
+        found = {"columns": list(columns), "records": records}
+        text.write(json_format.dumps(found, allow_nan=False) + "\n")
+    else:
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(columns)
+        # Numbers have the digits that float32 holds, and missing values are empty cells.
+        writer.writerows(
+            [f"{each:.7g}" if isinstance(each, float) else each for each in row] for row in records
+        )
     with reader_may_leave(), results_to(output) as stream:
-        if json:
-            found = {"columns": list(drawn.columns), "records": drawn.records()}
-            stream.write((json_format.dumps(found, allow_nan=False) + "\n").encode())
-        else:
-            text = io.StringIO()
-            writer = csv.writer(text, lineterminator="\n")
-            writer.writerow(drawn.columns)
-            writer.writerows([_cell(each) for each in row] for row in drawn.records())
-            stream.write(text.getvalue().encode())
+        stream.write(text.getvalue().encode())
         stream.flush()
-
-
-def _cell(value: object) -> object:
-    """A number with the digits that float32 holds; a missing value as an empty cell."""
-    return f"{value:.7g}" if isinstance(value, float) else value
 
 
 _MOST_NUMBERS: Final = 64
@@ -298,18 +300,20 @@ def compare(
 
     hushsum compare spring.hush autumn.hush -o difference.png
     """
-    done = compare_functions(
-        first,
-        second,
-        at=None if at is None else [options.point(each, "at") for each in at],
-        significance=significance,
-        cluster_size=cluster_size,
-        output=output,
-        of="sum" if sum else "mean",
-    )
-    write_result(done, done.comparison.describe(), as_json=json)
-    if done.output is not None and not json:
-        tell(done.output)
+    if first == second == STANDARD:
+        raise UsageError("second", ("and ", Parameter("first"), " cannot both be standard input"), got="-")
+    if output is not None:
+        check_format(check_output(output, inputs=[first, second]))
+    f, g = map(open_function, (first, second))
+    names = tuple(Path(each).stem or each for each in (first, second))
+    places = None if at is None else [options.point(each, "at") for each in at]
+    shown = names if names[0] != names[1] else (first, second)
+    found = run(f, g, at=places, significance=significance, cluster_size=cluster_size, names=shown)
+    if output is not None:
+        save_figure(found.picture(found.view(of="sum" if sum else "mean")).figure(), output)
+    write_result({**found.as_json(), "output": output}, found.describe(), as_json=json)
+    if output is not None and not json:
+        tell(output)
 
 
 def plot(

@@ -14,11 +14,10 @@ from hushsum.errors import UsageError
 from hushsum.kernels import error_in_words, kernel_in_words
 from hushsum.operations import (
     STANDARD,
+    ChoiceTerms,
     LedgerOptions,
     MapChoice,
     RecordFiles,
-    choose_bandwidth,
-    choose_bounds,
     draw_heat_map,
     is_released,
     is_tally,
@@ -28,6 +27,7 @@ from hushsum.operations import (
     release_records,
     release_tally,
 )
+from hushsum.operations import choose as run_choice
 from hushsum.planning import UNDECLARED, KernelSpec, MethodSpec
 from hushsum.privacy import AUTO, PROMISE, RULE_ON_DELTA, STATED, Claim, ReleaseRequest
 
@@ -162,14 +162,7 @@ def heatmap(
     ],
     method: Annotated[MethodSpec, Without("method", "width", "steps", "seed")],
     ledger: LedgerOptions,
-    bandwidth: float | None = setting(
-        None, "Distance over which points are smoothed: metres, or units of the columns with --plane."
-    ),
-    plane: bool = setting(False, "The columns lie in a plane; they are no longitude and latitude."),
-    size: int = setting(512, "Pixels along each side of pictures and rasters."),
-    level: float = setting(0.95, "Level of the intervals."),
-    adaptive: bool = setting(False, "Boxes that are small where points are dense, not a grid; pure ε."),
-    as_released: bool = setting(False, "Draw the released values, some below 0, not the nearest of records."),
+    choice: MapChoice,
     yes: options.Yes = False,
     allow_clipping: options.AllowClipping = False,
     threads: options.Threads = None,
@@ -186,7 +179,6 @@ def heatmap(
 
     hushsum heatmap trips.hush -o trips.png -o trips.tif
     """
-    choice = MapChoice(bandwidth, records.bounds, not plane, size, level, as_released, adaptive)
     if len(sources) == 1 and is_released(sources[0]):
         if ledger.given() is not None or (request.epsilon, request.delta, request.rho) != (None, None, None):
             rule = "must be left out for a .hush file, whose maps spend nothing"
@@ -233,17 +225,7 @@ def choose(
     kernel: Annotated[
         KernelSpec, Without("bandwidth", "scale", "bits", "projection", "smoothness", "radius")
     ],
-    within: str | None = setting(
-        None,
-        "For bounds: the widest possible range, of all columns or of each; declared.",
-        metavar="LOW:HIGH[,...]",
-    ),
-    tail: float = setting(0.01, "For bounds: the fraction of the records outside on either side."),
-    grid: int = setting(1000, "For bounds: number of equal steps of the range."),
-    candidates: tuple[float, ...] | None = setting(
-        None, "For a bandwidth: declared candidates.", metavar="NUMBERS"
-    ),
-    density: float = setting(0.05, "For a bandwidth: the mean kernel value of two records."),
+    terms: ChoiceTerms,
     yes: options.Yes = False,
     json: options.Json = False,
 ) -> None:
@@ -260,28 +242,17 @@ def choose(
     records = replace(records, paths=tuple(files))
     if ledger.given() is not None:
         request = replace(request, budget=ledger.budget(), idempotency_key=ledger.idempotency_key)
-    approve = _approve_choice if sys.stdin.isatty() and not yes else None
+    interactive = sys.stdin.isatty() and not yes
+
+    def approve(claim: Claim) -> bool:
+        if interactive:
+            tell(claim.sentence())
+        return not interactive or ask("Choose?")
+
     with interruptible_input() if STANDARD in files else nullcontext():
-        if what == "bounds":
-            box = options.ranges(within, "within")
-            if box is None:
-                rule = "are chosen within a declared range"
-                raise UsageError("bounds", rule, got="none", remedy="give --within such as 0:255")
-            chosen = choose_bounds(records, request, within=box, tail=tail, grid=grid, approve=approve)
-        else:
-            if candidates is None:
-                rule = "must be declared to choose a bandwidth from"
-                raise UsageError("candidates", rule, got="none", remedy="such as 1,5,25")
-            chosen = choose_bandwidth(
-                records, request, kernel=kernel, candidates=candidates, density=density, approve=approve
-            )
+        chosen = run_choice(what, records, request, terms, kernel=kernel, approve=approve)
     if chosen is None:
         declined("Nothing was chosen, and nothing was spent.")
     warn_if_insecure(chosen.claim, "choice")
     facts = [*chosen.facts, ("claim", repr(chosen.claim))]
     write_result(chosen, facts, as_json=json, claim=chosen.claim)
-
-
-def _approve_choice(claim: Claim) -> bool:
-    tell(claim.sentence())
-    return ask("Choose?")

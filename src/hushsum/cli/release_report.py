@@ -35,14 +35,11 @@ def released_file(output: str, *, json: bool) -> str | IO[bytes]:
     if output != STANDARD:
         return output
     if json:
-        raise UsageError(
-            "the file and the JSON cannot both go to standard output",
-            remedy="give a path, or leave --json out",
-        )
+        rule = "the file and the JSON cannot both go to standard output"
+        raise UsageError(rule, remedy="give a path, or leave --json out")
     if sys.stdout.isatty():
-        raise UsageError(
-            "the file is binary and standard output is a terminal", remedy="give a path, or redirect it"
-        )
+        rule = "the file is binary and standard output is a terminal"
+        raise UsageError(rule, remedy="give a path, or redirect it")
     return sys.stdout.buffer
 
 

@@ -98,7 +98,7 @@ def _follow(watcher: Watcher, *, once: bool, threads: int | None, json: bool) ->
         written = watcher.run(time.time(), threads=threads)
         for step in written:
             write_json(step.as_json()) if json else _write(step)
-        if watcher.finished:
+        if watcher.stream.finished:
             tell("All steps have been released.")
             return
         if once:

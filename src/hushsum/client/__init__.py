@@ -4,11 +4,5 @@ from ._functions import RemoteFunction, RemoteModel, open_link
 from ._service import RemoteDataset, RemoteStream, Service, connect
 
 __all__ = [
-    "RemoteDataset",
-    "RemoteFunction",
-    "RemoteModel",
-    "RemoteStream",
-    "Service",
-    "connect",
-    "open_link",
-]
+    "RemoteDataset", "RemoteFunction", "RemoteModel", "RemoteStream", "Service", "connect", "open_link",
+]  # fmt: skip

@@ -51,10 +51,8 @@ class Connection:
             try:
                 answer = self._client.request(method, path, **options)
             except httpx.TransportError as error:
-                raise ServiceRefused(
-                    f"the service at {self.url} cannot be reached ({type(error).__name__})",
-                    remedy="check the address and whether it runs",
-                ) from None
+                rule = f"the service at {self.url} cannot be reached ({type(error).__name__})"
+                raise ServiceRefused(rule, remedy="check the address and whether it runs") from None
             busy = answer.status_code in (429, 503) and again and attempt + 1 < _ATTEMPTS
             if not busy:
                 break
@@ -100,9 +98,8 @@ class Connection:
             if response["state"] in ("failed", "cancelled"):
                 raise error_of(response["problem"])
             time.sleep(_POLL_SECONDS)
-        raise ServiceRefused(
-            f"the job {job} has not finished in {timeout:g} seconds", remedy="wait for it again"
-        )
+        rule = f"the job {job} has not finished in {timeout:g} seconds"
+        raise ServiceRefused(rule, remedy="wait for it again")
 
     def close(self) -> None:
         """Close the connections."""
@@ -150,16 +147,12 @@ def open_connection(
     except (httpx.InvalidURL, TypeError):
         parsed = httpx.URL("")
     if parsed.scheme not in ("http", "https") or not parsed.host:
-        raise UsageError(
-            "url", "must be an address such as https://sums.example.org", remedy="give the service's"
-        )
+        rule = "must be an address such as https://sums.example.org"
+        raise UsageError("url", rule, remedy="give the service's")
     if parsed.scheme == "http" and parsed.host not in _LOCAL_HOSTS and not allow_plain_http:
-        raise UsageError(
-            "url",
-            "must begin with https://, because a token must not travel unencrypted to another machine",
-            got="http://",
-            remedy=("use https://, or ", Argument("allow_plain_http", True), " on a network of your own"),
-        )
+        rule = "must begin with https://, because a token must not travel unencrypted to another machine"
+        remedy = ("use https://, or ", Argument("allow_plain_http", True), " on a network of your own")
+        raise UsageError("url", rule, got="http://", remedy=remedy)
     authorization = {} if token is None else {"authorization": f"Bearer {token}"}
     client = httpx.Client(
         base_url=parsed,

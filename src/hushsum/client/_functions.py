@@ -89,10 +89,8 @@ class _Remote:
         return cls(connection, connection.json("GET", f"/functions/{id}"))
 
     def __reduce__(self) -> NoReturn:
-        raise SecretRefused(
-            "a remote function or model holds a token and must not be pickled, because pickles travel",
-            remedy="take its local(), or connect again",
-        )
+        rule = "a remote function or model holds a token and must not be pickled, because pickles travel"
+        raise SecretRefused(rule, remedy="take its local(), or connect again")
 
     def save(self, target: PathOrFile) -> None:
         """Write it to a ``.hush`` file, for those whom its owner allows it.
@@ -113,10 +111,8 @@ class _Remote:
         """The bytes of its file, checked against the digest of the release."""
         data = self._connection.request("GET", f"{self._path}/file", again=True).content
         if hashlib.sha256(data).hexdigest() != self.sha256:
-            raise FileRefused(
-                "the downloaded file is not the one that was released",
-                remedy="report it to the service's administrator",
-            )
+            rule = "the downloaded file is not the one that was released"
+            raise FileRefused(rule, remedy="report it to the service's administrator")
         return data
 
     def _answers(self, points: Any, request: dict[str, Any]) -> dict[str, NDArray[Any]]:
@@ -147,10 +143,8 @@ class _Remote:
                 raise DataRefused("the response has another number of rows than the query")
             return {name: _array(table.column(name)) for name in table.column_names}
         except DataRefused:
-            raise ServiceRefused(
-                f"the response of {self._connection.url} is not one of Hushsum",
-                remedy="check the address and its version",
-            ) from None
+            rule = f"the response of {self._connection.url} is not one of Hushsum"
+            raise ServiceRefused(rule, remedy="check the address and its version") from None
 
 
 class RemoteFunction(_Remote, Presented):
@@ -211,12 +205,8 @@ class RemoteFunction(_Remote, Presented):
         check_question(of, level)
         points = query_points(Q, dim=self.dim, columns=self.columns)
         if simultaneous and len(points) > AT_A_TIME:
-            raise UsageError(
-                "simultaneous",
-                f"is for at most {AT_A_TIME} queries of a remote function",
-                got=f"{len(points)}",
-                remedy="take f.local()",
-            )
+            rule = f"is for at most {AT_A_TIME} queries of a remote function"
+            raise UsageError("simultaneous", rule, got=f"{len(points)}", remedy="take f.local()")
         together = {"simultaneous": "true"} if simultaneous else {}
         parts = self._query(points, of=of, level=level, **together)
         value, stderr, bound = parts["value"], parts["stderr"], parts["bound"]
@@ -316,7 +306,6 @@ class RemoteModel(_Remote):
 
     def local(self) -> PrivateModel:
         """The model itself, which needs the service no more; for those whom its owner allows it."""
-        import hushsum.models  # noqa: F401  # the models make themselves known
         from hushsum.models import load_model
 
         return load_model(io.BytesIO(self._file()))
@@ -327,9 +316,8 @@ class RemoteModel(_Remote):
 
     def _check(self, name: str) -> None:
         if name not in self.facts["answers"]:
-            raise UsageError(
-                f"a {self.kind} model gives no {name}", remedy=f"it gives {', '.join(self.facts['answers'])}"
-            )
+            rule = f"a {self.kind} model gives no {name}"
+            raise UsageError(rule, remedy=f"it gives {', '.join(self.facts['answers'])}")
 
     def _points(self, X: object) -> Floats:
         return values_of(X, self.n_features_in_, self.facts["features"])
@@ -371,9 +359,8 @@ def open_link(url: str, *, timeout: float = 60.0) -> RemoteFunction | RemoteMode
     root, found, key = url.partition(_SHARED)
     key = key.removesuffix("/embed").rstrip("/")
     if not found or not key or not key.replace("-", "").replace("_", "").isalnum() or not key.isascii():
-        raise UsageError(
-            "url", "must be a shared link such as https://sums.example.org/shared/…", remedy="copy it whole"
-        )
+        rule = "must be a shared link such as https://sums.example.org/shared/…"
+        raise UsageError("url", rule, remedy="copy it whole")
     connection = open_connection(root, timeout=timeout)
     path = f"{_SHARED}{key}"
     response = {"id": "", **connection.object("GET", f"{path}/function")}

@@ -553,12 +553,9 @@ def opened_source(source: Any) -> Iterator[tuple[IO[bytes], str]]:
             yield file, str(source)
     else:
         if not hasattr(source, "read") or isinstance(source, TextIOBase):
-            raise UsageError(
-                "source",
-                "must be the path of a file, a file that was opened in binary mode, or a frame",
-                got="a file of text" if isinstance(source, TextIOBase) else shown(source),
-                remedy="give the path, or a frame with named columns",
-            )
+            rule = "must be the path of a file, a file that was opened in binary mode, or a frame"
+            got = "a file of text" if isinstance(source, TextIOBase) else shown(source)
+            raise UsageError("source", rule, got=got, remedy="give the path, or a frame with named columns")
         yield source, str(getattr(source, "name", ""))
 
 
@@ -567,11 +564,8 @@ def format_of(name: str) -> str:
     for suffix in (*_FORMATS, *_SUFFIXES):
         if name.endswith(f".{suffix}"):
             return _SUFFIXES.get(suffix, suffix)
-    raise UsageError(
-        "format",
-        "must be given for a file without a known suffix",
-        remedy=("give ", Argument("format", "csv")),
-    )
+    rule = "must be given for a file without a known suffix"
+    raise UsageError("format", rule, remedy=("give ", Argument("format", "csv")))
 
 
 R = TypeVar("R", RemoteFunction, RemoteModel, RemoteDataset)
@@ -581,7 +575,6 @@ def _named(name: str, listed: Sequence[R], kind: str) -> list[R]:
     """The listed objects with this id or name, oldest first. There is at least one."""
     found = [each for each in listed if name in (each.id, each.name)]
     if not found:
-        raise UsageError(
-            kind, "must be one that this token may use", remedy="see functions(), models() and datasets()"
-        )
+        rule = "must be one that this token may use"
+        raise UsageError(kind, rule, remedy="see functions(), models() and datasets()")
     return found

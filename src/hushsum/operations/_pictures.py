@@ -10,6 +10,7 @@ from typing import Any, Final, Unpack
 import numpy as np
 
 from hushsum._types import Floats
+from hushsum.declaration import setting
 from hushsum.errors import UsageError
 from hushsum.files import FileKind
 from hushsum.methods import ADAPTIVE_GRID
@@ -32,7 +33,7 @@ from hushsum.plotting import (
     save_figure,
 )
 from hushsum.privacy import ReleaseRequest
-from hushsum.records import Bounds, DateFormat, DeclaredBounds, choose_columns
+from hushsum.records import Bounds, DateFormat, choose_columns
 from hushsum.releases import Bundle, PlotKeywords, ReleasedFunction
 
 from ._answers import AnsweringModel, groups_of
@@ -53,15 +54,16 @@ PAGE: Final = ".html"
 
 @dataclass(frozen=True, slots=True)
 class MapChoice:
-    """The settings of a map, all of them public. The bandwidth is in metres where it is ``geographic``."""
+    """The settings of a map, all of them public."""
 
-    bandwidth: float | None = None
-    bounds: DeclaredBounds | None = None
-    geographic: bool = True
-    size: int = MAP_SIZE
-    level: float = 0.95
-    as_released: bool = False
-    adaptive: bool = False
+    bandwidth: float | None = setting(
+        None, "Distance over which points are smoothed: metres, or units of the columns with --plane."
+    )
+    plane: bool = setting(False, "The columns lie in a plane; they are no longitude and latitude.")
+    size: int = setting(MAP_SIZE, "Pixels along each side of pictures and rasters.")
+    level: float = setting(0.95, "Level of the intervals.")
+    adaptive: bool = setting(False, "Boxes that are small where points are dense, not a grid; pure ε.")
+    as_released: bool = setting(False, "Draw the released values, some below 0, not the nearest of records.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +117,10 @@ def make_heat_map(
         before anything is spent.
     """
     _check_outputs(outputs, inputs=records.paths)
-    if choice.bounds is None or len(choice.bounds) != 2:
+    bounds = records.bounds
+    if bounds is None or len(bounds) != 2:
         rule = "must be declared for a heat map, low:high for each of two columns"
-        got = "none" if choice.bounds is None else len(choice.bounds)
+        got = "none" if bounds is None else len(bounds)
         raise UsageError("bounds", rule, got=got, remedy="such as -74.3:-73.7,40.5:40.9")
     if choice.bandwidth is None:
         remedy = "give the distance over which points are smoothed, in metres for longitude and latitude"
@@ -129,9 +132,9 @@ def make_heat_map(
     target = str(Path(outputs[0]).with_suffix(FUNCTION)) if kept is None else kept
     to = replace(to, output=target)
     to.check(records.paths)
-    kernel, bandwidth = map_kernel(choice.bounds, choice.bandwidth, geographic=choice.geographic)
+    kernel, bandwidth = map_kernel(bounds, choice.bandwidth, geographic=not choice.plane)
     released = release_records(
-        replace(records, bounds=choice.bounds),
+        records,
         to,
         request,
         kernel=KernelSpec(kernel=kernel, bandwidth=bandwidth),
@@ -152,7 +155,7 @@ def _check_outputs(outputs: Sequence[str], *, inputs: Sequence[str]) -> None:
 
 
 def _save(function: ReleasedFunction, outputs: Sequence[str], choice: MapChoice) -> None:
-    drawn = HeatMap(function, choice.geographic, choice.level, choice.as_released)
+    drawn = HeatMap(function, not choice.plane, choice.level, choice.as_released)
     for each in outputs:
         drawn.save(each, size=choice.size)
 

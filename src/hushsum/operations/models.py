@@ -85,10 +85,12 @@ from ._files import (
     TrainingFiles,
     all_paths,
     check_answers_output,
+    check_table_output,
+    mixed_batches,
     read_public,
     refuse_private_file,
+    write_table,
 )
-from ._mixed_tables import check_table_output, mixed_batches, write_table
 
 EXACT: Final = {"density": 1 << 17, "gaussian-process": 4000, "kernel-svc": 4000}
 """The models that have exact mode, and the most records of each: the last two solve with a full matrix."""
@@ -215,8 +217,6 @@ def model_class(name: str) -> type[PrivateModel]:
 
 
 def _classes() -> dict[str, type[PrivateModel]]:
-    import hushsum.models  # noqa: F401  # importing them registers them
-
     return {kind.COMMAND: kind for _, kind in sorted(MODELS.items()) if kind.COMMAND}
 
 
@@ -367,9 +367,8 @@ def made_up(model: PrivateModel, records: TrainingFiles) -> tuple[NDArray[np.flo
         model.set_params(classes=list(classes))
     box = Bounds.of(model.effective("bounds", len(columns)), len(columns), columns)
     if box is None:
-        raise UsageError(
-            "bounds", "must be declared", got="none", remedy="give [low, high], or one pair for each column"
-        )
+        rule = "must be declared"
+        raise UsageError("bounds", rule, got="none", remedy="give [low, high], or one pair for each column")
     labels = None if records.target is None else np.array(classes or [0.0])
     middle = (np.array(box.low) + np.array(box.high)) / 2.0
     return np.tile(middle, (1 if labels is None else len(labels), 1)), labels
@@ -602,10 +601,8 @@ def _counted(
     for table, target, units in batches:
         number += table.num_rows
         if most_numbers is not None and number * model.kept_per_record(table.num_columns) > most_numbers:
-            raise DataRefused(
-                "this model keeps its records until the release, and got more than there is room for",
-                remedy="take fewer features or records, or another model",
-            )
+            rule = "this model keeps its records until the release, and got more than there is room for"
+            raise DataRefused(rule, remedy="take fewer features or records, or another model")
         if classes is not None and target is not None:
             model.set_params(classes=read_classes(classes, target))
             classes = None
@@ -685,9 +682,8 @@ class SecretModel:
         return "<SecretModel CONFIDENTIAL>"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise SecretRefused(
-            "a function of private data must not be pickled or copied", remedy="serve or release it"
-        )
+        rule = "a function of private data must not be pickled or copied"
+        raise SecretRefused(rule, remedy="serve or release it")
 
 
 def exact_claim(choice: ModelChoice, records: TrainingFiles, *, most_questions: int) -> Claim:
@@ -748,13 +744,11 @@ def _built(choice: ModelChoice, records: TrainingFiles) -> PrivateModel:
     check_target(model, records)
     if takes_labels(model) and records.classes is None:
         # The labels of the records would be shown as the list of classes, and decide the number of functions.
-        raise UsageError(
-            "classes", "must be declared in exact mode", got="none", remedy="list every label there is"
-        )
+        rule = "must be declared in exact mode"
+        raise UsageError("classes", rule, got="none", remedy="list every label there is")
     if model.check_parameters().pure:
-        raise UsageError(
-            "delta", "must be above 0 in exact mode", got="none", remedy=("give ", Argument("delta", 1e-6))
-        )
+        rule = "must be above 0 in exact mode"
+        raise UsageError("delta", rule, got="none", remedy=("give ", Argument("delta", 1e-6)))
     return model
 
 

@@ -180,9 +180,8 @@ def number_of_columns(function: ReleasedFunction) -> int:
     kernel = function.kernel
     parts = kernel.parts()
     if kernel.dim is None or any(each.dim is None or isinstance(each, CategoricalKernel) for each in parts):
-        raise UsageError(
-            "a picture needs columns of numbers", got=f"a {kernel.name} function", remedy="query it instead"
-        )
+        rule = "a picture needs columns of numbers"
+        raise UsageError(rule, got=f"a {kernel.name} function", remedy="query it instead")
     return kernel.dim
 
 

@@ -356,9 +356,8 @@ def raster_of(function: ReleasedFunction, size: Size, *, level: float, area: flo
     """The raster of a function of two columns; ``area`` is the kernel's integral in the unit."""
     bounds = function.bounds
     if function.dim != 2 or bounds is None:
-        raise UsageError(
-            "a heat map is of a function of two columns with declared bounds", got="another function"
-        )
+        rule = "a heat map is of a function of two columns with declared bounds"
+        raise UsageError(rule, got="another function")
     check_level(level)
     width, height = (size, size) if isinstance(size, int) else size
     positive_integer("size", width, at_most=MOST_PIXELS)

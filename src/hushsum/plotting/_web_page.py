@@ -261,15 +261,11 @@ def check_readable(released: Released, size: int) -> None:
             continue
         else:
             what = f"{type(part).__name__} objects"
-        raise UsageError(
-            f"a page does not answer {what}",
-            remedy="query the file with hushsum query, or predict with hushsum predict",
-        )
+        rule = f"a page does not answer {what}"
+        raise UsageError(rule, remedy="query the file with hushsum query, or predict with hushsum predict")
     if isinstance(released, Bundle) and not parts:
-        raise UsageError(
-            "this model holds no released function that a page could answer",
-            remedy="predict with hushsum predict",
-        )
+        rule = "this model holds no released function that a page could answer"
+        raise UsageError(rule, remedy="predict with hushsum predict")
 
 
 def _options(

@@ -239,9 +239,8 @@ def _rows(
         raise wrong
     # No further name and no text: else a name might be there twice.
     if body.count(b'"') != 2:
-        raise DataRefused(
-            "the body must be a JSON object with points alone", remedy='send {"points": [[...], ...]}'
-        )
+        rule = "the body must be a JSON object with points alone"
+        raise DataRefused(rule, remedy='send {"points": [[...], ...]}')
     try:
         return form.model_validate_json(body).points
     except ValidationError as error:
@@ -289,9 +288,8 @@ def read_points(body: bytes | bytearray, *, dim: int | None, request_type: str, 
     else:
         points = set_points(body, most=most) if dim is None else dense_points(body, dim=dim, most=most)
     if not 0 < len(points) <= most:
-        raise DataRefused(
-            f"a query must have 1 to {most} points", got=len(points), remedy="send several queries"
-        )
+        rule = f"a query must have 1 to {most} points"
+        raise DataRefused(rule, got=len(points), remedy="send several queries")
     return points
 
 

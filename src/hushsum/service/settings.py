@@ -121,9 +121,8 @@ class Settings:
             if isinstance(value, int | float) and not isinstance(value, bool):
                 zero = each.name in ("port", "workers")
                 if not (0 < value < 1 << 50 or (zero and value == 0)):
-                    raise UsageError(
-                        f"{PREFIX}{each.name.upper()} must be a positive number", got=f"{value!r}"
-                    )
+                    rule = f"{PREFIX}{each.name.upper()} must be a positive number"
+                    raise UsageError(rule, got=f"{value!r}")
         if self.admin_token and (len(self.admin_token) < SHORTEST_TOKEN or not _plain(self.admin_token)):
             raise UsageError(
                 (
@@ -133,9 +132,8 @@ class Settings:
                 remedy="make one with: openssl rand -hex 32",
             )
         if self.root_path and not _ROOT.fullmatch(self.root_path):
-            raise UsageError(
-                f"{PREFIX}ROOT_PATH must begin with a slash and end without one, such as /hushsum"
-            )
+            rule = f"{PREFIX}ROOT_PATH must begin with a slash and end without one, such as /hushsum"
+            raise UsageError(rule)
         TrustedProxies.of(self.trusted_proxies, self.forwarded_header)
         if self.sharing not in ("owners", "off"):
             raise UsageError(f"{PREFIX}SHARING must be owners or off")
@@ -205,9 +203,8 @@ class Settings:
     def check_cells(self, cells: int) -> None:
         """Refuse a table that is larger than the service takes."""
         if cells > self.max_cells:
-            raise UsageError(
-                f"a table must have at most {self.max_cells} cells", remedy="use fewer rows or features"
-            )
+            rule = f"a table must have at most {self.max_cells} cells"
+            raise UsageError(rule, remedy="use fewer rows or features")
 
     def path(self, kind: str, name: str = "") -> Path:
         """A place in one of the `FOLDERS`."""
@@ -226,11 +223,9 @@ class Settings:
             try:
                 import_module(name)
             except ImportError as error:
-                raise UsageError(
-                    f"{PREFIX}EXTENSIONS must name modules that can be imported",
-                    got=shown(name),
-                    remedy="install it beside Hushsum, or add its folder to PYTHONPATH",
-                ) from error
+                rule = f"{PREFIX}EXTENSIONS must name modules that can be imported"
+                remedy = "install it beside Hushsum, or add its folder to PYTHONPATH"
+                raise UsageError(rule, got=shown(name), remedy=remedy) from error
         return names
 
     def prepare(self) -> None:
@@ -266,9 +261,8 @@ def _text(environment: Mapping[str, str], name: str, *, secret: bool) -> str:
     except (OSError, UnicodeDecodeError):
         text = ""
     if not text:
-        raise UsageError(
-            f"the file that {variable}{FILE} names must be readable text", remedy="check path and permissions"
-        )
+        rule = f"the file that {variable}{FILE} names must be readable text"
+        raise UsageError(rule, remedy="check path and permissions")
     return text
 
 

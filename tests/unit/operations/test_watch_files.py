@@ -314,5 +314,5 @@ def test_watchers_say_when_they_are_finished(watch: Watch) -> None:
     assert isinstance(watcher, Watcher)
     assert watcher.next_due > NOW
     watcher.run(NOW + 50 * DAY)
-    assert watcher.finished
+    assert watcher.stream.finished
     watcher.close()

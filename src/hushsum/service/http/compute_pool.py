@@ -187,13 +187,11 @@ class ComputePool:
         expected = _FIRST_GUESS_SECONDS if known is None else known
         waiting = self._expected.get(name, 0.0)
         if waiting and waiting + expected > LONGEST_QUEUE_SECONDS:
-            raise Refusal(
-                429,
-                "too-often",
+            detail = (
                 f"an account may have {LONGEST_QUEUE_SECONDS:g} seconds of calculations waiting; wait until "
-                "some have finished",
-                {"retry-after": str(math.ceil(waiting))},
             )
+            detail += "some have finished"
+            raise Refusal(429, "too-often", detail, {"retry-after": str(math.ceil(waiting))})
         self._expected[name] += expected
         try:
             async with self._queue.place(name):
@@ -229,19 +227,13 @@ class ComputePool:
                 answer, blob = await self._exchange(encoded(request, body))
             except TimeoutError:
                 self.costs.learn(kind, self._seconds, size)
-                raise Refusal(
-                    422,
-                    "time-limit",
-                    f"this takes more than {self._seconds:g} seconds; use fewer columns, cells or points",
-                ) from None
+                detail = f"this takes more than {self._seconds:g} seconds; use fewer columns, cells or points"
+                raise Refusal(422, "time-limit", detail) from None
             except (OSError, EOFError):
                 if self.closed:
                     raise _stopping() from None
-                raise Refusal(
-                    503,
-                    "out-of-memory",
-                    "the calculation's process died, perhaps of its memory limit; request less",
-                ) from None
+                detail = "the calculation's process died, perhaps of its memory limit; request less"
+                raise Refusal(503, "out-of-memory", detail) from None
         self.costs.learn(kind, answer["seconds"], size)
         if "refused" in answer:
             raise error_from_json(answer["refused"], answer["error"])

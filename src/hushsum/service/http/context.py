@@ -154,9 +154,8 @@ class Call:
         """
         found = self.store.datasets.upload(id, dataset=dataset)
         if found is None or (found.state != WAITING and not used) or (found.format == "tally" and not tally):
-            raise UsageError(
-                name, "must be a file of records that was not counted", remedy="upload the file again"
-            )
+            rule = "must be a file of records that was not counted"
+            raise UsageError(name, rule, remedy="upload the file again")
         return found
 
     def public_path(self, dataset: str, body: PublicRequest) -> str | None:
@@ -167,12 +166,9 @@ class Call:
     def check_booking(self) -> None:
         """Raise if the ledger accepts no debits, because it may be a restored backup."""
         if self.ledger.rollback_problem() is not None:
-            raise Refusal(
-                503,
-                "restore-not-accepted",
-                "the ledger may be a restored backup, so no release is possible until an administrator "
-                "accepts it; queries of released functions work",
-            )
+            detail = "the ledger may be a restored backup, so no release is possible until an administrator "
+            detail += "accepts it; queries of released functions work"
+            raise Refusal(503, "restore-not-accepted", detail)
 
     def submit(self, kind: str, dataset: Dataset, key: str, body: RequestBody) -> Job:
         """Queue a job, or find the one of this idempotency key, and wake the workers.
@@ -208,11 +204,8 @@ class Call:
         """
         claim = Claim.from_json(claimed)
         if body.confirm != confirmation(kind, dataset.id, body, claim):
-            raise Refusal(
-                409,
-                "not-confirmed",
-                "confirm must be that of the claim for these parameters; request the claim first",
-            )
+            detail = "confirm must be that of the claim for these parameters; request the claim first"
+            raise Refusal(409, "not-confirmed", detail)
         self.check_booking()
         if self.store.jobs.of_key(dataset.id, kind, key) is None:
             for check in checks:
@@ -262,9 +255,8 @@ class Needed:
         call = Call(request)
         if self.scopes and set(self.scopes).isdisjoint(call.caller.scopes):
             needed = " or ".join(map(repr, self.scopes))
-            raise Refusal(
-                403, "forbidden", f"this needs a token with the scope {needed}; get one from an administrator"
-            )
+            detail = f"this needs a token with the scope {needed}; get one from an administrator"
+            raise Refusal(403, "forbidden", detail)
         return call
 
 

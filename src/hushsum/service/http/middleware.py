@@ -9,6 +9,7 @@ import re
 import secrets
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -103,11 +104,9 @@ class RequestMiddleware:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 shared = status >= 400 and scope["path"].startswith(SHARED_PREFIX)
-                message["headers"] = _with_security_headers(
-                    [*message["headers"], *(_ANY_ORIGIN if shared else [])],
-                    id,
-                    secure=scope["scheme"] == "https",
-                )
+                headers_sent = [*message["headers"], *(_ANY_ORIGIN if shared else [])]
+                secure = scope["scheme"] == "https"
+                message["headers"] = _with_security_headers(headers_sent, id, secure=secure)
             await send(message)
 
         try:
@@ -118,11 +117,8 @@ class RequestMiddleware:
             _check_form(scope)
             limit = await self._admit(scope, headers)
             name = self._limited_name(scope)
-            if name is None:
+            with nullcontext() if name is None else self._under_way.entered(name):
                 await self._app(scope, bounded(receive, limit), reply)
-            else:
-                with self._under_way.entered(name):
-                    await self._app(scope, bounded(receive, limit), reply)
         except Exception as error:
             if not isinstance(error, Refusal | HushsumError | ClientDisconnect):
                 log_event("failed", level=logging.ERROR, request=id, **described(error))
@@ -197,12 +193,8 @@ class RequestMiddleware:
                 return caller
             if not self._failures.take(group):
                 raise too_often()
-        raise Refusal(
-            401,
-            "unauthenticated",
-            "this needs a valid token, neither expired nor revoked; send it as Authorization: Bearer",
-            {"www-authenticate": 'Bearer realm="hushsum"'},
-        )
+        detail = "this needs a valid token, neither expired nor revoked; send it as Authorization: Bearer"
+        raise Refusal(401, "unauthenticated", detail, {"www-authenticate": 'Bearer realm="hushsum"'})
 
     def _record(self, scope: Scope, id: str, status: int, seconds: float) -> None:
         """Count and log a request by the pattern of its route, since its path may contain anything."""
@@ -230,9 +222,8 @@ def _check_form(scope: Scope) -> None:
     """
     names = [name for name, _ in scope["headers"]]
     if scope["http_version"] == "0.9" or any(names.count(each) > 1 for each in _ONCE):
-        raise Refusal(
-            400, "bad-request", "send one Host header and at most one Authorization header, over HTTP/1.1"
-        )
+        detail = "send one Host header and at most one Authorization header, over HTTP/1.1"
+        raise Refusal(400, "bad-request", detail)
 
 
 def _with_security_headers(headers: Any, id: str, *, secure: bool) -> list[tuple[bytes, bytes]]:

@@ -62,14 +62,11 @@ class ProviderSettings:
         """
         for name in ("client_id", "public_url", "name", "account_claim"):
             if not getattr(settings, f"oidc_{name}"):
-                raise UsageError(
-                    f"{PREFIX}OIDC_{name.upper()} must be set with {PREFIX}OIDC_ISSUER", remedy="set it"
-                )
+                rule = f"{PREFIX}OIDC_{name.upper()} must be set with {PREFIX}OIDC_ISSUER"
+                raise UsageError(rule, remedy="set it")
         if not is_safe(settings.oidc_issuer, local=True) or urlsplit(settings.oidc_issuer).query:
-            raise UsageError(
-                f"{PREFIX}OIDC_ISSUER must be an https address (http on this machine only) without a query",
-                remedy="copy it from the provider's /.well-known/openid-configuration",
-            )
+            rule = f"{PREFIX}OIDC_ISSUER must be an https address (http on this machine only) without a query"
+            raise UsageError(rule, remedy="copy it from the provider's /.well-known/openid-configuration")
         public = settings.oidc_public_url.removesuffix("/")
         parts = urlsplit(public)
         if not is_safe(public, local=True) or parts.path != settings.root_path or parts.query:
@@ -79,9 +76,8 @@ class ProviderSettings:
                 remedy="give what people type into their browsers",
             )
         if not _CLAIM.fullmatch(settings.oidc_account_claim):
-            raise UsageError(
-                f"{PREFIX}OIDC_ACCOUNT_CLAIM must be the name of a claim", remedy="try email or sub"
-            )
+            rule = f"{PREFIX}OIDC_ACCOUNT_CLAIM must be the name of a claim"
+            raise UsageError(rule, remedy="try email or sub")
         if len(settings.oidc_client_secret) < _SHORTEST_SECRET:
             raise UsageError(
                 f"{PREFIX}OIDC_CLIENT_SECRET must have at least {_SHORTEST_SECRET} characters",

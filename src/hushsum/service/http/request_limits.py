@@ -77,12 +77,8 @@ class ConcurrencyLimit:
             429, if the name is at its limit.
         """
         if self._under_way[name] >= self._most:
-            raise Refusal(
-                429,
-                "too-often",
-                f"an account may have {self._most} of these at once; wait until one has finished",
-                {"retry-after": "2"},
-            )
+            detail = f"an account may have {self._most} of these at once; wait until one has finished"
+            raise Refusal(429, "too-often", detail, {"retry-after": "2"})
         self._under_way[name] += 1
         try:
             yield
@@ -187,9 +183,8 @@ def bounded(receive: Receive, limit: BodyLimit) -> Receive:
             async with asyncio.timeout(left):
                 message = await receive()
         except TimeoutError:
-            raise Refusal(
-                408, "too-slow", "the body arrived too slowly; send it again", {"connection": "close"}
-            ) from None
+            detail = "the body arrived too slowly; send it again"
+            raise Refusal(408, "too-slow", detail, {"connection": "close"}) from None
         if message["type"] == "http.request":
             seen += len(message.get("body", b""))
             ended = not message.get("more_body", False)
@@ -200,11 +195,8 @@ def bounded(receive: Receive, limit: BodyLimit) -> Receive:
                 values += piece.count(b",") + piece.count(b"[") + piece.count(b"{")
                 fields += piece.count(b":")
                 if values > MOST_VALUES or fields > MOST_FIELDS:
-                    raise Refusal(
-                        413,
-                        "too-large",
-                        f"a body may have {MOST_VALUES} values and {MOST_FIELDS} fields; send fewer",
-                    )
+                    detail = f"a body may have {MOST_VALUES} values and {MOST_FIELDS} fields; send fewer"
+                    raise Refusal(413, "too-large", detail)
         return message
 
     return take

@@ -4,7 +4,6 @@ earlier version to this one's.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -25,21 +24,8 @@ of this version while a deployment is upgraded. Raise it with a migration that o
 VERSION_TABLE = "hushsum_service_version"
 
 metadata = sa.MetaData()
-
-
-class Json(sa.TypeDecorator[Any]):
-    """A value that is stored as JSON."""
-
-    impl = sa.Text
-    cache_ok = True
-
-    def process_bind_param(self, value: Any, dialect: sa.Dialect) -> str | None:
-        """The text that is stored."""
-        return None if value is None else json.dumps(value)
-
-    def process_result_value(self, value: str | None, dialect: sa.Dialect) -> Any:
-        """The value that was stored."""
-        return None if value is None else json.loads(value)
+TABLES: Final[dict[type[Any], sa.Table]] = {}
+"""The table of each kind of row."""
 
 
 class Words(sa.TypeDecorator[tuple[str, ...]]):
@@ -63,7 +49,7 @@ _TYPES: Final[dict[Any, Any]] = {
     int: sa.BigInteger().with_variant(sa.Integer, "sqlite"),
     float: sa.Float,
     bool: sa.Boolean,
-    dict: Json,
+    dict: sa.JSON(none_as_null=True),
     tuple: Words,
 }
 Key = Annotated[str, "primary_key"]
@@ -75,7 +61,8 @@ Indexed = Annotated[str, "index"]
 def _table(name: str, row: type[Any], *more: sa.schema.SchemaItem) -> sa.Table:
     """A table with a column for each field of a row, and ``more``; a field that may be None may be null."""
     hints = get_type_hints(row, include_extras=True)
-    return sa.Table(name, metadata, *(_column(*each) for each in hints.items()), *more)
+    TABLES[row] = sa.Table(name, metadata, *(_column(*each) for each in hints.items()), *more)
+    return TABLES[row]
 
 
 def _column(name: str, hint: Any) -> sa.Column[Any]:

@@ -75,11 +75,8 @@ def create_account(body: AccountRequest, call: Admin) -> Account:
 def disable_account(account: str, call: Admin) -> None:
     """Close an account permanently: its tokens stop working, and its unpaid jobs are cancelled."""
     if account == call.account:
-        raise Refusal(
-            409,
-            "own-account",
-            "an administrator cannot close their own account; let another administrator do it",
-        )
+        detail = "an administrator cannot close their own account; let another administrator do it"
+        raise Refusal(409, "own-account", detail)
     if not call.store.accounts.disable(account, call.actor):
         raise nothing_here()
     call.context.authenticator.clear_cache()
@@ -160,9 +157,8 @@ def _issue(
 ) -> IssuedToken:
     scopes = allowed if body.scopes is None else tuple(dict.fromkeys(body.scopes))
     if not set(scopes) <= set(allowed):
-        raise Refusal(
-            403, "forbidden", "a token cannot have scopes beyond those of its role; request fewer scopes"
-        )
+        detail = "a token cannot have scopes beyond those of its role; request fewer scopes"
+        raise Refusal(403, "forbidden", detail)
     longest = call.settings.token_days
     days = longest if body.days is None else body.days
     if days > longest:
@@ -255,9 +251,8 @@ def finish(request: Request, response: Response, context: ContextDependency) -> 
         or request.headers.get("sec-fetch-site", "same-origin") != "same-origin"
         or origin != provider.terms.origin
     ):
-        raise Refusal(
-            403, "forbidden", f"this is for the service's own page; send X-Requested-With: {REQUESTED_WITH}"
-        )
+        detail = f"this is for the service's own page; send X-Requested-With: {REQUESTED_WITH}"
+        raise Refusal(403, "forbidden", detail)
     ticket = request.cookies.get(_named(provider, TICKET), "")
     with provider.watching(_address(request)):
         redeemed = context.store.identities.redeem(

@@ -81,9 +81,8 @@ def delete_dataset(dataset: str, call: Releaser) -> None:
     call.check_booking()
     store, settings = call.store, call.settings
     if not store.jobs.cancel_all(found.id, call.actor):
-        raise Refusal(
-            409, "jobs-running", "a job of this dataset is running or paid for; wait until it has finished"
-        )
+        detail = "a job of this dataset is running or paid for; wait until it has finished"
+        raise Refusal(409, "jobs-running", detail)
     call.ledger.retire(found.id, reason="deleted by its owner", who=call.caller.name)
     uploads, tallies = store.datasets.delete(found.id, call.actor)
     # The files last: if this process dies here, the cleanup deletes files without a row.

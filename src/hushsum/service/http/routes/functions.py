@@ -123,15 +123,11 @@ def download(function: str, call: Querier) -> FileResponse:
     """The .hush file, for the owner and for analysts with a download grant."""
     found = call.function(function)
     if found.is_served:
-        raise Refusal(
-            409,
-            "never-a-file",
-            "a model in exact mode has no file; query it in the service, or fit it in the mode file",
-        )
+        detail = "a model in exact mode has no file; query it in the service, or fit it in the mode file"
+        raise Refusal(409, "never-a-file", detail)
     if not found.download:
-        raise Refusal(
-            403, "forbidden", "the owner of this function did not grant its download; ask the owner"
-        )
+        detail = "the owner of this function did not grant its download; ask the owner"
+        raise Refusal(403, "forbidden", detail)
     response = function_file(call.context, found.id, found.name)
     call.store.log(call.actor, "function downloaded", found.id)
     return response
@@ -191,9 +187,8 @@ async def answered(request: Request, context: Context, function: str, *, who: st
         opened = await (opening if body is None else unless_client_leaves(request, opening))
     request_type = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
     if request_type not in (JSON, ARROW):
-        raise Refusal(
-            415, "unsupported-media-type", f"the content type must be {JSON} or {ARROW}; send one of them"
-        )
+        detail = f"the content type must be {JSON} or {ARROW}; send one of them"
+        raise Refusal(415, "unsupported-media-type", detail)
     response_type = ARROW if ARROW in request.headers.get("accept", "") else JSON
     limit = largest_body(opened, request_type, context.settings, most=most)
     form: dict[str, Any] = {"request_type": request_type, "most": most}

@@ -269,11 +269,9 @@ async def _prepared_stream(call: Call, body: StreamClaimRequest) -> dict[str, An
     call.settings.check_cells(prepared["cells"])
     # Before anything is paid: a state that no worker can hold would be lost with what was spent on it.
     if prepared["state_bytes"] > call.settings.largest_state:
-        raise UsageError(
-            f"the state of a stream must have at most {call.settings.largest_state} bytes",
-            got=prepared["state_bytes"],
-            remedy="use fewer cells, a shorter horizon or a shorter window",
-        )
+        rule = f"the state of a stream must have at most {call.settings.largest_state} bytes"
+        remedy = "use fewer cells, a shorter horizon or a shorter window"
+        raise UsageError(rule, got=prepared["state_bytes"], remedy=remedy)
     return prepared
 
 
