@@ -23,11 +23,10 @@ from .release_report import Confirmation, released_file
 _GIVEN = "hushsum.model_options"
 
 
-def _completed(incomplete: str) -> list[str]:
-    """The models whose names start so, for the shell."""
+def _models() -> list[str]:
     from hushsum.operations.models import model_names
 
-    return [each for each in model_names() if each.startswith(incomplete)]
+    return model_names()
 
 
 def fit(
@@ -36,7 +35,7 @@ def fit(
     model: str = typer.Argument(
         help="The kind of model, such as classifier, density or outliers; hushsum fit MODEL --help lists its "
         "options.",
-        autocompletion=_completed,
+        autocompletion=options.completing(_models),
     ),
     files: options.RecordFiles,
     output: options.ReleaseOutput,
@@ -158,14 +157,13 @@ def _options(declared: Sequence[Parameter]) -> list[Any]:
     def own(**_: object) -> None:
         """Never called: its signature alone is used."""
 
-    hints = {f"model_{each.name}": _hint(each) for each in declared}
-    own.__annotations__ = hints
-    own.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hint)
-            for name, hint in hints.items()
-        ]
-    )
+    kind = inspect.Parameter.KEYWORD_ONLY
+    listed = [
+        inspect.Parameter(f"model_{each.name}", kind, default=None, annotation=_hint(each))
+        for each in declared
+    ]
+    own.__annotations__ = {each.name: each.annotation for each in listed}
+    vars(own)["__signature__"] = inspect.Signature(listed)
     app = typer.Typer(add_completion=False)
     app.command()(own)
     made: Any = typer.main.get_command(app)
@@ -178,21 +176,17 @@ def _hint(each: Parameter) -> Any:
             context.meta[_GIVEN][each.name] = read_option(each, text)
 
     rule = each.rule(none=False)
+    one = {"number": "NUMBER", "integer": "INTEGER", "pair": "LOW:HIGH"}.get(each.type, "TEXT")
     default = f" Default: {each.default}." if each.default is not None else ""
     option = typer.Option(
         option_name(each),
         callback=keep,
         expose_value=False,
-        metavar=_metavar(each),
+        metavar=f"{one}[,...]" if each.several else one,
         help=f"{each.help} {rule[:1].upper()}{rule[1:]}.{default}",
         rich_help_panel="Options of this model",
     )
     return Annotated[str | None, option]
-
-
-def _metavar(each: Parameter) -> str:
-    one = {"number": "NUMBER", "integer": "INTEGER", "pair": "LOW:HIGH"}.get(each.type, "TEXT")
-    return f"{one}[,...]" if each.several else one
 
 
 def read_option(each: Parameter, text: str) -> Any:

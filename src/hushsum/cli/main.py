@@ -39,6 +39,7 @@ _REMEDIES: Final = {
 }
 _NOT_A_WRONG_PATH: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
+# The module of each command or group of commands, in the order of help.
 COMMANDS: Final = {
     command: module
     for module, commands in {
@@ -57,7 +58,6 @@ COMMANDS: Final = {
     }.items()
     for command in commands
 }
-"""The module of each command or group of commands, in the order of help."""
 
 
 def _version(requested: bool) -> None:

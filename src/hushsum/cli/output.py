@@ -33,8 +33,8 @@ from .interrupts import exit_if_interrupted, interruptible_input
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
+# As a shell reports a program that SIGPIPE ended: the reader had enough, which is not an error.
 BROKEN_PIPE = 141
-"""As a shell reports a program that SIGPIPE ended: the reader had enough, which is not an error."""
 
 _WIDEST = 1000
 _SECONDS_OF_A_LINE = 20.0

@@ -361,7 +361,7 @@ def plot(
     if terms.simultaneous and pointwise:
         raise UsageError("simultaneous", ("and ", Parameter("pointwise"), " exclude each other"))
     written = dates if dates.columns else None
-    drawn = plot_function(
+    view = plot_function(
         file,
         output,
         axes=_columns(axes),
@@ -374,7 +374,7 @@ def plot(
         log=log,
         dates=written,
     )
-    write_result(drawn, drawn.output, as_json=json)
+    write_result({"output": output, **view.as_json()}, output, as_json=json)
 
 
 def _columns(text: str | None) -> tuple[int | str, ...] | None:
@@ -401,15 +401,9 @@ def page(
     hushsum page skin.hush -o skin.html
     """
     check_answers_output(output, inputs=[] if function == STANDARD else [function])
-    written = write_page(
-        function,
-        output,
-        title=title,
-        range=options.ranges(range, "range"),
-        labels=labels,
-        of="mean" if mean else "sum",
-    )
-    write_result(written, written.output, as_json=json)
+    ranges, of = options.ranges(range, "range"), "mean" if mean else "sum"
+    size = write_page(function, output, title=title, range=ranges, labels=labels, of=of)
+    write_result({"output": output, "bytes": size}, output, as_json=json)
 
 
 def audit(

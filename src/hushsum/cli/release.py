@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 from contextlib import nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from hushsum.declaration import parameters_of, setting
 from hushsum.errors import UsageError
+from hushsum.files import FileKind
 from hushsum.kernels import error_in_words, kernel_in_words
 from hushsum.operations import (
     STANDARD,
@@ -19,8 +21,8 @@ from hushsum.operations import (
     MapChoice,
     RecordFiles,
     draw_heat_map,
-    is_released,
     is_tally,
+    kind_of,
     make_heat_map,
     methods_needing_bounds,
     read_key,
@@ -179,12 +181,12 @@ def heatmap(
 
     hushsum heatmap trips.hush -o trips.png -o trips.tif
     """
-    if len(sources) == 1 and is_released(sources[0]):
+    if len(sources) == 1 and kind_of(Path(sources[0])) is FileKind.RELEASED:
         if ledger.given() is not None or (request.epsilon, request.delta, request.rho) != (None, None, None):
             rule = "must be left out for a .hush file, whose maps spend nothing"
             raise UsageError("epsilon", rule, remedy="leave it out, or give the file of points")
-        drawn = draw_heat_map(sources[0], output, choice)
-        write_result(drawn, [("map", each) for each in drawn.outputs], as_json=json)
+        claim = draw_heat_map(sources[0], output, choice).in_numbers()
+        write_result({"outputs": output, "claim": claim}, [("map", each) for each in output], as_json=json)
         return
     confirmation = Confirmation(output[0], yes=yes)
     with counting(sources, allow_clipping=allow_clipping) as progress:
@@ -209,7 +211,7 @@ _WHAT = ("bounds", "bandwidth")
 
 def choose(
     *,
-    what: str = typer.Argument(help="bounds or bandwidth.", autocompletion=options.completing(*_WHAT)),
+    what: str = typer.Argument(help="bounds or bandwidth.", autocompletion=options.completing(lambda: _WHAT)),
     files: options.RecordFiles,
     request: Annotated[
         ReleaseRequest,

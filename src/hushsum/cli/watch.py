@@ -10,22 +10,14 @@ from typing import Annotated
 import typer
 
 from hushsum.declaration import required, setting
-from hushsum.operations import (
-    LedgerOptions,
-    RecordFiles,
-    StepWritten,
-    Watch,
-    Watcher,
-    read_key,
-    start_or_continue,
-)
+from hushsum.operations import LedgerOptions, RecordFiles, Watch, Watcher, read_key, start_or_continue
 from hushsum.planning import KernelSpec, TableSpec
 from hushsum.privacy import PROMISE, RULE_ON_DELTA, STATED, ReleaseRequest
 from hushsum.streams import StreamPlan, StreamRequest
 
 from . import options
 from .declared_options import Taking
-from .output import ask, tell, warnings_printed, write, write_json
+from .output import ask, tell, warnings_printed, write_result
 from .release_report import declined
 
 _LONGEST_SLEEP = 60.0
@@ -97,7 +89,9 @@ def _follow(watcher: Watcher, *, once: bool, threads: int | None, json: bool) ->
     while True:
         written = watcher.run(time.time(), threads=threads)
         for step in written:
-            write_json(step.as_json()) if json else _write(step)
+            last = "" if step.horizon is None else f" of {step.horizon}"
+            text = f"step {step.step}{last}  {step.output}  until {step.period_end}"
+            write_result(step, text, as_json=json)
         if watcher.stream.finished:
             tell("All steps have been released.")
             return
@@ -108,11 +102,6 @@ def _follow(watcher: Watcher, *, once: bool, threads: int | None, json: bool) ->
             return
         while (left := watcher.next_due - time.time()) > 0:
             time.sleep(min(left, _LONGEST_SLEEP))
-
-
-def _write(step: StepWritten) -> None:
-    last = "" if step.horizon is None else f" of {step.horizon}"
-    write(f"step {step.step}{last}  {step.output}  until {step.period_end}")
 
 
 def _ask(plan: StreamPlan) -> bool:

@@ -129,14 +129,8 @@ class _Remote:
         with pyarrow("ipc").new_stream(sink, points.schema) as stream:
             stream.write_table(points)
         headers = {"content-type": _ARROW, "accept": _ARROW}
-        answer = self._connection.request(
-            "POST",
-            f"{self._path}/query",
-            again=True,
-            params=request,
-            content=sink.getvalue(),
-            headers=headers,
-        )
+        sent = {"params": request, "content": sink.getvalue(), "headers": headers}
+        answer = self._connection.request("POST", f"{self._path}/query", again=True, **sent)
         try:
             table = read_stream(answer.content, most_rows=points.num_rows, name="the response")
             if table.num_rows != points.num_rows:
@@ -153,32 +147,42 @@ class RemoteFunction(_Remote, Presented):
 
     A query spends nothing. Answers equal those of the local function bit for bit, since points are sent in
     double precision.
+
+    Attributes
+    ----------
+    id, name, sha256 : str
+    claim : Claim
+        The privacy claim of the release.
+    kernel : Kernel
+        The similarity whose sums it answers.
+    count, count_stderr : float
+        The estimated number of records, and its standard error.
+    dim : int or None
+        The number of columns of a query; None where records are sets.
+    bounds : Bounds or None
+        The declared box that records were clipped to; None if not declared.
+    columns : tuple of str, or None
+        The names of the columns, if they were declared.
+    producer : str
+        Which version of Hushsum made it.
+    statement : Statement
+        What its owner stated with it.
     """
 
     def __init__(self, connection: Connection, response: Mapping[str, Any], path: str = "") -> None:
         super().__init__(connection, response, path)
         facts = response["facts"]
         self.claim: Claim = self._claim
-        """The privacy claim of the release."""
         self.kernel: Kernel = kernel_from_json(facts["kernel"])
-        """The similarity whose sums it answers."""
         self.count: float = facts["estimated_count"]["value"]
-        """The estimated number of records."""
         self.count_stderr: float = facts["estimated_count"]["stderr"]
-        """The standard error of :attr:`count`."""
         self.dim: int | None = self.kernel.dim
-        """The number of columns of a query; None where records are sets."""
         self.bounds: Bounds | None = None if facts["bounds"] is None else Bounds.from_json(facts["bounds"])
-        """The declared box that records were clipped to; None if not declared."""
         self.producer: str = facts["producer"]
-        """Which version of Hushsum made it."""
         self.statement = Statement.from_json(facts.get("statement", {}))
-        """What its owner stated with it."""
-        self._details = [
-            (name, value) for name, value in facts.items() if name not in (*COMMON_FACTS, "source", "size")
-        ]
+        common = (*COMMON_FACTS, "source", "size")
+        self._details = {name: value for name, value in facts.items() if name not in common}
         self.columns: tuple[str, ...] | None = None if facts["columns"] is None else tuple(facts["columns"])
-        """The names of the columns, if they were declared."""
 
     def __repr__(self) -> str:
         url = self._connection.url
@@ -218,7 +222,7 @@ class RemoteFunction(_Remote, Presented):
             Detail("name", self.name, f"{self.name}, at {self._connection.url}", label="service"),
             *(
                 Detail(name, value, None if value is None or isinstance(value, dict) else str(value))
-                for name, value in self._details
+                for name, value in self._details.items()
             ),
         )
 
@@ -275,9 +279,8 @@ class RemoteModel(_Remote):
         self.classes_: NDArray[Any] | None = None if classes is None else np.array(classes)
 
     def __repr__(self) -> str:
-        return (
-            f"RemoteModel({self.name!r}, {self.kind!r}, at={self._connection.url!r}, claim={self.claim_!r})"
-        )
+        url = self._connection.url
+        return f"RemoteModel({self.name!r}, {self.kind!r}, at={url!r}, claim={self.claim_!r})"
 
     def predict(self, X: object) -> NDArray[Any]:
         """The prediction at each point: a class, a number, or what the kind of model says."""

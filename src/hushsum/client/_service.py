@@ -119,9 +119,8 @@ class Service:
 
     def create_dataset(self, name: str, **terms: Any) -> RemoteDataset:
         """A dataset and its budget; ``terms`` are those of ``DatasetTerms.of``, such as ``epsilon=2.0``."""
-        return RemoteDataset(
-            self._connection, self._connection.json("POST", "/datasets", json={"name": name, **terms})
-        )
+        made = self._connection.object("POST", "/datasets", json={"name": name, **terms})
+        return RemoteDataset(self._connection, made)
 
     def revoke_share(self, share: str) -> None:
         """Revoke a link at once: one of this owner's or, as an administrator, any; by its id."""

@@ -38,7 +38,6 @@ from ._deliver import (
     requested_release,
     status_of,
 )
-from ._demo import BANDWIDTH, SALARY_BOUNDS, DemoDone, run_demo, write_payroll
 from ._files import (
     ARROW,
     PARQUET,
@@ -69,21 +68,21 @@ from ._files import (
     tally_records,
     write_table,
 )
-from ._pictures import MapChoice, draw_heat_map, is_released, make_heat_map, plot_function
+from ._pictures import MapChoice, draw_heat_map, make_heat_map, plot_function
 from ._watch import StepClock, StepWritten, Watch, Watcher, count_whole_file, start_or_continue
 
 __all__ = [
-    "ARROW", "BANDWIDTH", "PARQUET", "SALARY_BOUNDS", "STANDARD", "AnsweredPoints", "AnsweringModel",
-    "BenchmarkTerms", "CheckpointChoice", "ChoiceTerms", "DatasetStatus", "Delivered", "DemoDone",
-    "Destination", "EdgeColumns", "EngineChoice", "ExactModel", "FunctionDescription", "FunctionReleased",
-    "LedgerOptions", "MapChoice", "MethodMeasured", "MethodsBenchmarked", "ModelDescription", "Progress",
-    "PublicFile", "QueryTerms", "RecordFiles", "StepClock", "StepWritten", "TallyDescription",
-    "TrainingFiles", "Watch", "Watcher", "amount", "answers_of", "audit_file", "benchmark_methods",
-    "check_answers_output", "check_function_output", "check_output", "choose", "count_whole_file",
-    "declared_or_public", "describe_exact", "describe_file", "describe_model", "dimension", "draw_heat_map",
-    "features_of", "first_batch", "is_released", "is_tally", "kind_of", "labels_of", "make_heat_map",
-    "merge_tallies", "methods_needing_bounds", "mixed_batches", "open_file", "open_function", "plot_function",
-    "predict_file", "query_file", "query_nodes", "query_points", "read_classes", "read_key", "read_public",
-    "refuse_private_file", "release_key", "release_records", "release_tally", "requested_release", "run_demo",
-    "sample_release", "start_or_continue", "status_of", "tally_records", "write_payroll", "write_table",
+    "ARROW", "PARQUET", "STANDARD", "AnsweredPoints", "AnsweringModel", "BenchmarkTerms", "CheckpointChoice",
+    "ChoiceTerms", "DatasetStatus", "Delivered", "Destination", "EdgeColumns", "EngineChoice", "ExactModel",
+    "FunctionDescription", "FunctionReleased", "LedgerOptions", "MapChoice", "MethodMeasured",
+    "MethodsBenchmarked", "ModelDescription", "Progress", "PublicFile", "QueryTerms", "RecordFiles",
+    "StepClock", "StepWritten", "TallyDescription", "TrainingFiles", "Watch", "Watcher", "amount",
+    "answers_of", "audit_file", "benchmark_methods", "check_answers_output", "check_function_output",
+    "check_output", "choose", "count_whole_file", "declared_or_public", "describe_exact", "describe_file",
+    "describe_model", "dimension", "draw_heat_map", "features_of", "first_batch", "is_tally",
+    "kind_of", "labels_of", "make_heat_map", "merge_tallies", "methods_needing_bounds", "mixed_batches",
+    "open_file", "open_function", "plot_function", "predict_file", "query_file", "query_nodes",
+    "query_points", "read_classes", "read_key", "read_public", "refuse_private_file", "release_key",
+    "release_records", "release_tally", "requested_release", "sample_release", "start_or_continue",
+    "status_of", "tally_records", "write_table",
 ]  # fmt: skip

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,10 +43,12 @@ from ._files import STANDARD, Progress, TallyDescription, kind_of, open_function
 if TYPE_CHECKING:
     from .models import SecretModel
 
+T = TypeVar("T")
+
+# The level at which the median of means is formed, and the only one its theorem is then about.
 BOUND_LEVEL = 0.95
-"""The level at which the median of means is formed, and the only one its theorem is then about."""
+# The names of the answers of a function at a point.
 ANSWERS: Final = ("value", "stderr", "lower", "upper")
-"""The names of the answers of a function at a point."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,8 +285,8 @@ def _rows_of(batch: Any) -> list[list[Any]]:
     return [list(row) for row in zip(*columns, strict=True)]
 
 
+# How many numbers of an array a description lists.
 MOST_LISTED: Final = 1000
-"""How many numbers of an array a description lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -441,6 +443,19 @@ def read_classes(classes: Sequence[str], labels: NDArray[Any]) -> list[Any]:
         raise UsageError("classes", rule, got="something else", remedy="write them alike") from None
 
 
+def tried(step: Callable[[], T], wrong: HushsumError) -> T:
+    """The result of a step; an error of numbers or types may quote a value, so ``wrong`` is raised instead,
+    outside the handler.
+    """
+    try:
+        return step()
+    except HushsumError:
+        raise
+    except (ValueError, TypeError, ArithmeticError):
+        pass
+    raise wrong
+
+
 @dataclass(frozen=True, slots=True)
 class AnsweringModel:
     """A released model and the names of its columns, by which points are put in order."""
@@ -476,14 +491,9 @@ class AnsweringModel:
             if they are not points of this model.
         """
         values = values_of(points, self.columns, self.dim)
-        try:
-            with np.errstate(all="ignore"):
-                return all_answers(self.model, values, level=level)
-        except HushsumError:
-            raise
-        except (ValueError, ArithmeticError):
-            pass
-        raise DataRefused("the points must be finite numbers in the columns of this model", got="others")
+        wrong = DataRefused("the points must be finite numbers in the columns of this model", got="others")
+        with np.errstate(all="ignore"):
+            return tried(lambda: all_answers(self.model, values, level=level), wrong)
 
 
 def answers_of(model: Any, points: object) -> dict[str, NDArray[Any]]:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import os
+import re
 import secrets
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -24,7 +23,7 @@ from hushsum.declaration import request as declared_request
 from hushsum.declaration import setting
 from hushsum.errors import AlreadyPublished, DataRefused, FilePath, LedgerUnavailable, UsageError
 from hushsum.errors import Parameter as NameOf
-from hushsum.files import atomic_file, canonical_json, declared_fields, state_folder
+from hushsum.files import SharedText, atomic_file, canonical_json, declared_fields, state_folder
 from hushsum.kernels import Kernel, check_cap, kernel_as_json, kernel_in_words, warn_of_bandwidth
 from hushsum.methods import DeclaredBox, Option, choose_kernel, private_bounds
 from hushsum.planning import (
@@ -115,36 +114,25 @@ def release_key(sources: str | Sequence[str], *public: object) -> str:
 
 
 def _secret() -> bytes:
+    path = state_folder() / "release.key"
 
-    path = state_folder() / "release-key"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if not path.exists():
-            _make(path)
-        key = path.read_bytes()
-    except OSError:
+    def unusable() -> LedgerUnavailable:
         rule = ("the folder ", FilePath(path.parent, service="of the state"), " cannot be written")
         remedy = ("make it writable, name another in HUSHSUM_STATE, or give ", NameOf("idempotency_key"))
-        raise LedgerUnavailable(rule, remedy=remedy) from None
-    if len(key) != 32:
-        rule = ("the file ", FilePath(path), " is damaged")
-        raise LedgerUnavailable(rule, remedy=("remove it, or give ", NameOf("idempotency_key")))
-    return key
+        return LedgerUnavailable(rule, remedy=remedy)
 
-
-def _make(path: Path) -> None:
-    """Write a fresh secret; if two processes do at once, the first one's stays."""
-    own = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    descriptor = os.open(own, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(secrets.token_bytes(32))
-            stream.flush()
-            os.fsync(stream.fileno())
-        with suppress(FileExistsError):
-            os.link(own, path)
-    finally:
-        os.unlink(own)
+    kept = SharedText(path, unusable)
+    text = kept.read()
+    if text is None:
+        kept.prepare()
+        # If two processes make one at once, the first one's stays.
+        with kept.locked():
+            text = kept.read() or secrets.token_hex(32)
+            kept.write(text)
+    if not re.fullmatch("[0-9a-f]{64}", text):
+        remedy = ("remove it, or give ", NameOf("idempotency_key"))
+        raise LedgerUnavailable(("the file ", FilePath(path), " is damaged"), remedy=remedy)
+    return bytes.fromhex(text)
 
 
 R = TypeVar("R", bound=Released)
@@ -376,10 +364,8 @@ def deliver(
     return result(name, released, written, record(again=False))
 
 
+# The fewest rows of a useful release: with fewer, the spread of the hashes alone is as large as most answers.
 FEW_ROWS: Final = 10
-"""The fewest rows of a useful release: with fewer, the spread of the hashes alone is as large as most
-answers.
-"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,12 +52,12 @@ from hushsum.releases import Released, ReleasedFunction, load_function, load_rel
 from hushsum.tables import LARGE_TABLE, AdjacencyRows, HashRows, Reading, reading_from_json
 from hushsum.tally import DEFAULT_SECONDS, Checkpoint, Tally, load_tally, public_header
 
+# Called with the fraction done, or None if the length of the work is unknown.
 Progress = Callable[[float | None], None]
-"""Called with the fraction done, or None if the length of the work is unknown."""
 
 
+# The name of standard input or output where a path is expected.
 STANDARD = "-"
-"""The name of standard input or output where a path is expected."""
 
 
 def check_output(output: str, *, inputs: Sequence[str] = ()) -> Path:
@@ -398,8 +398,8 @@ def dimension(batch: Any) -> int:
     return len(first) if isinstance(first, list) and first else 1
 
 
+# As many records of a public file are read; more would not change the estimate.
 MOST_PUBLIC_RECORDS = 1_000_000
-"""As many records of a public file are read; more would not change the estimate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -900,8 +900,8 @@ def merge_tallies(
 
 PARQUET: Final = (".parquet", ".pq")
 ARROW: Final = (".arrow", ".feather", ".ipc")
+# The suffixes of files that are written.
 SUFFIXES: Final = (*PARQUET, *ARROW, ".csv")
-"""The suffixes of files that are written."""
 
 _BATCH_BYTES: Final = 1 << 24
 _TRUE: Final = ("1", "true", "TRUE", "True")

@@ -12,7 +12,6 @@ import numpy as np
 from hushsum._types import Floats
 from hushsum.declaration import setting
 from hushsum.errors import UsageError
-from hushsum.files import FileKind
 from hushsum.methods import ADAPTIVE_GRID
 from hushsum.planning import KernelSpec, MethodSpec
 from hushsum.plotting import (
@@ -32,21 +31,13 @@ from hushsum.plotting import (
     map_kernel,
     save_figure,
 )
-from hushsum.privacy import ReleaseRequest
+from hushsum.privacy import Claim, ReleaseRequest
 from hushsum.records import Bounds, DateFormat, choose_columns
 from hushsum.releases import Bundle, PlotKeywords, ReleasedFunction
 
 from ._answers import AnsweringModel, groups_of
 from ._deliver import Destination, FunctionReleased, release_records
-from ._files import (
-    Progress,
-    RecordFiles,
-    check_answers_output,
-    check_output,
-    kind_of,
-    open_function,
-    open_released,
-)
+from ._files import Progress, RecordFiles, check_answers_output, check_output, open_function, open_released
 
 FUNCTION: Final = ".hush"
 PAGE: Final = ".html"
@@ -68,29 +59,23 @@ class MapChoice:
 
 @dataclass(frozen=True, slots=True)
 class MapWritten:
-    """The files of a map, and its release; None where an earlier one was drawn."""
+    """The files of a map, and its release."""
 
     outputs: tuple[str, ...]
-    function: ReleasedFunction
-    released: FunctionReleased | None
+    released: FunctionReleased
 
     def as_json(self) -> dict[str, Any]:
         """The result for a machine."""
-        made = {} if self.released is None else {"release": self.released.as_json()}
-        return {"outputs": list(self.outputs), "claim": self.function.claim.in_numbers(), **made}
+        claim, release = self.released.claim.in_numbers(), self.released.as_json()
+        return {"outputs": list(self.outputs), "claim": claim, "release": release}
 
 
-def is_released(path: str) -> bool:
-    """Whether a source is a released function, which is drawn without spending anything."""
-    return Path(path).is_file() and kind_of(Path(path)) is FileKind.RELEASED
-
-
-def draw_heat_map(source: str, outputs: Sequence[str], choice: MapChoice) -> MapWritten:
-    """Write the maps of a released function of two columns. Spends nothing."""
+def draw_heat_map(source: str, outputs: Sequence[str], choice: MapChoice) -> Claim:
+    """Write the maps of a released function of two columns; its claim. Spends nothing."""
     _check_outputs(outputs, inputs=[source])
     function = open_function(source)
     _save(function, outputs, choice)
-    return MapWritten(tuple(outputs), function, None)
+    return function.claim
 
 
 def make_heat_map(
@@ -145,7 +130,7 @@ def make_heat_map(
     if released is None:
         return None
     _save(released.function, [each for each in outputs if each != target], choice)
-    return MapWritten((*outputs, *([] if kept is not None else [target])), released.function, released)
+    return MapWritten((*outputs, *([] if kept is not None else [target])), released)
 
 
 def _check_outputs(outputs: Sequence[str], *, inputs: Sequence[str]) -> None:
@@ -163,28 +148,11 @@ def _save(function: ReleasedFunction, outputs: Sequence[str], choice: MapChoice)
 _CURVE_POINTS, _MAP_POINTS = 400, 120
 
 
-@dataclass(frozen=True, slots=True)
-class PictureDrawn:
-    """Where the picture is, and what it shows."""
-
-    output: str
-    view: View
-
-    def as_json(self) -> dict[str, Any]:
-        """The picture for a machine."""
-        return {
-            "output": self.output,
-            "axes": list(self.view.axes),
-            "ranges": [list(each) for each in self.view.ranges],
-            "fixed": {str(column): value for column, value in self.view.fixed.items()},
-        }
-
-
 def plot_function(
     source: str, output: str, *, dates: DateFormat | None = None, **shown: Unpack[PlotKeywords]
-) -> PictureDrawn:
-    """Write a picture; its suffix says whether as PNG, SVG or PDF. ``shown`` is as of ``f.plot``; axes of the
-    columns of ``dates`` have dates along them.
+) -> View:
+    """Write a picture; its suffix says whether as PNG, SVG or PDF. Returns what it shows: ``shown`` is as of
+    ``f.plot``. Axes of the columns of ``dates`` have dates along them.
 
     Raises
     ------
@@ -213,7 +181,7 @@ def plot_function(
             if column in positions:
                 label_dates(axis, dates.days, dates.of_days)
     save_figure(figure, output)
-    return PictureDrawn(output, view)
+    return view
 
 
 def _model_picture(

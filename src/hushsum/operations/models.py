@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -24,7 +24,6 @@ from hushsum.errors import (
     ClaimError,
     DataRefused,
     FilePath,
-    HushsumError,
     Parameter,
     SecretRefused,
     UsageError,
@@ -74,7 +73,7 @@ from hushsum.secret_functions import (
     subject_of,
 )
 
-from ._answers import features_of, labels_of, read_classes
+from ._answers import features_of, labels_of, read_classes, tried
 from ._deliver import Delivered, Destination, LedgerOptions, deliver
 from ._files import (
     STANDARD,
@@ -92,8 +91,8 @@ from ._files import (
     write_table,
 )
 
+# The models that have exact mode, and the most records of each: the last two solve with a full matrix.
 EXACT: Final = {"density": 1 << 17, "gaussian-process": 4000, "kernel-svc": 4000}
-"""The models that have exact mode, and the most records of each: the last two solve with a full matrix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +306,10 @@ def claim_beforehand(choice: ModelChoice, records: TrainingFiles) -> Claim:
     X, y = made_up(model, records)
     claim: Claim = model.claim(X.shape[1])
     units = None if model.max_per_unit is None else np.arange(len(X))
-    _tried(lambda: model.partial_fit(X, y, units=units, allow_clipping=True).release())
+    # On made-up records: whatever the model does not like are settings.
+    rule = "must have the types that the model declares"
+    wrong = UsageError("settings", rule, got="others", remedy="see the list of models")
+    tried(lambda: model.partial_fit(X, y, units=units, allow_clipping=True).release(), wrong)
     return claim
 
 
@@ -336,19 +338,6 @@ def predicted_error(
         return PredictedError("density", scale / (normalising_constant(kernel) or 1.0), number, NOISE)
     predicted: PredictedError | None = model.predicted_error(number, dim)
     return predicted
-
-
-def _tried(step: Callable[[], object]) -> None:
-    """A step on made-up records; whatever it does not like are settings."""
-    try:
-        step()
-        return
-    except HushsumError:
-        raise
-    except (ValueError, TypeError, ArithmeticError):
-        pass
-    rule = "must have the types that the model declares"
-    raise UsageError("settings", rule, got="others", remedy="see the list of models")
 
 
 def made_up(model: PrivateModel, records: TrainingFiles) -> tuple[NDArray[np.float64], NDArray[Any] | None]:
@@ -513,13 +502,10 @@ def check_ledger(ledger: LedgerOptions | None, claim: Claim) -> None:
         return
     budget = ledger.budget()
     if claim.relation is Relation.REPLACE and budget.account.terms.relation is not Relation.REPLACE:
-        raise ClaimError(
-            (
-                "this model claims 'replace', which leaves the number of records unprotected, "
-                "and the dataset is kept under 'add/remove'"
-            ),
-            remedy=("keep it in a dataset made with 'hushsum ledger init --relation replace --delta ...'"),
-        )
+        rule = "this model claims 'replace', which leaves the number of records unprotected, "
+        rule += "and the dataset is kept under 'add/remove'"
+        remedy = "keep it in a dataset made with 'hushsum ledger init --relation replace --delta ...'"
+        raise ClaimError(rule, remedy=remedy)
     budget.cost(claim)
 
 
@@ -546,10 +532,8 @@ def _check_columns(records: TrainingFiles, path: str, *, labels: bool) -> None:
     except UsageError as error:
         if records.target is None or error.got != repr(records.target):
             raise
-        remedy = error.remedy
-    else:
-        return
-    raise UsageError("target", "must name a column of the data", got=repr(records.target), remedy=remedy)
+        rule = "must name a column of the data"
+        raise UsageError("target", rule, got=error.got, remedy=error.remedy) from None
 
 
 def _open(records: TrainingFiles, path: str, columns: Sequence[str] | None, *, labels: bool) -> RecordStream:
@@ -594,7 +578,8 @@ def _counted(
     if labels and records.classes is None:
         tables, targets, ids = zip(*batches, strict=True)
         units = None if model.max_per_unit is None else pyarrow().chunked_array(ids)
-        _add(model, pyarrow().concat_tables(tables), np.concatenate(targets), units)
+        table, target = pyarrow().concat_tables(tables), np.concatenate(targets)
+        tried(lambda: model.partial_fit(table, target, units=units), _not_learned())
         return model
     number = 0
     classes = records.classes
@@ -606,20 +591,12 @@ def _counted(
         if classes is not None and target is not None:
             model.set_params(classes=read_classes(classes, target))
             classes = None
-        _add(model, table, target, units)
+        tried(partial(model.partial_fit, table, target, units=units), _not_learned())
     return model
 
 
-def _add(model: PrivateModel, table: Any, target: Target, units: Any) -> None:
-    """Give a batch to a model; whatever else is raised may quote a value, so this replaces it."""
-    try:
-        model.partial_fit(table, target, units=units)
-        return
-    except HushsumError:
-        raise
-    except (ValueError, TypeError):
-        pass
-    raise DataRefused("the records must be numbers, and the target what the model learns", got="others")
+def _not_learned() -> DataRefused:
+    return DataRefused("the records must be numbers, and the target what the model learns", got="others")
 
 
 _NO_FEATURES: Final = "which answers from the kernel itself"
@@ -759,17 +736,13 @@ def _secret_model(
     records: TrainingFiles,
     most_questions: int,
 ) -> SecretModel:
-    try:
+    def made() -> list[SecretFunction]:
         checked = [model.check_records(X, y, reset=i == 0) for i, (X, y) in enumerate(batches)]
         X = np.concatenate([part for part, _ in checked])
         y = None if records.target is None else np.concatenate([part for _, part in checked])
-        functions = _functions(choice.name, model, X, y)
-    except HushsumError:
-        raise
-    except (ValueError, TypeError, ArithmeticError):
-        functions = []
-    if not functions:
-        raise DataRefused("the records must be numbers, and the target what the model learns", got="others")
+        return _functions(choice.name, model, X, y)
+
+    functions = tried(made, _not_learned())
     parameters = {name: value for name, value in choice.parameters.items() if name != "random_state"}
     about = {
         "kind": choice.name,

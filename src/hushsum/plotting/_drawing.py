@@ -37,13 +37,13 @@ VERMILION: Final = "#D55E00"
 INK: Final = "#262626"
 FAINT: Final = "#8a8a8a"
 GRID: Final = "#e3e3e3"
+# From the ninth class on colours repeat.
 CLASS_COLOURS: Final = (BLUE, VERMILION, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", INK)
-"""From the ninth class on colours repeat."""
 
 FORMATS: Final = (".png", ".svg", ".pdf")
 CURVE_HEIGHT: Final = 4.8
+# Inches, of figures of their own.
 MAP_HEIGHT: Final = 6.6
-"""Inches, of figures of their own."""
 
 _CAPTION_LETTERS: Final = 108
 # Where the axes begin: left of them is room for numbers such as −200,000 and their label.

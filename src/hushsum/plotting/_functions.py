@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -105,6 +105,11 @@ class View:
         for axis, values in zip(self.axes, np.meshgrid(*steps), strict=True):
             rows[:, axis] = values.ravel()
         return rows, steps
+
+    def as_json(self) -> dict[str, Any]:
+        """The columns that are drawn, their ranges, and the values of the others."""
+        fixed = {str(column): value for column, value in self.fixed.items()}
+        return {"axes": list(self.axes), "ranges": [list(each) for each in self.ranges], "fixed": fixed}
 
     def note(self, columns: tuple[str, ...] | None) -> str:
         """Where the columns are that are not drawn."""

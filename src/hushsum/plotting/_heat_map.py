@@ -39,13 +39,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+# The number of pixels along each side, or (width, height).
 Size = int | tuple[int, int]
-"""The number of pixels along each side, or (width, height)."""
 
 MAP_SIZE: Final = 512
 MAP_METHOD: Final = "grid"
+# The suffixes of files that a heat map can be written to.
 MAP_FORMATS: Final = (*FORMATS, ".html", ".geojson", ".tif", ".tiff", ".hush")
-"""The suffixes of files that a heat map can be written to."""
 
 _SMALLEST_KERNEL, _LARGEST_KERNEL = 1e-3, 1e7
 
@@ -490,8 +490,8 @@ def _meridian(latitude: float) -> float:
 BANDS: Final = 8
 _DIGITS: Final = 12
 
+# Each is an outer ring and its holes.
 Polygons = list[list[list[list[float]]]]
-"""Each is an outer ring and its holes."""
 
 
 def geojson(raster: Raster, *, bands: int = BANDS) -> str:

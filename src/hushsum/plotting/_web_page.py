@@ -14,7 +14,6 @@ import os
 import posixpath
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -173,20 +172,8 @@ def _hash(text: str) -> str:
 
 # --- files of released functions ----------------------------------------------------------------------------
 
+# The largest function that a page holds: 32 MB.
 MOST_BYTES = 1 << 25
-"""The largest function that a page holds: 32 MB."""
-
-
-@dataclass(frozen=True, slots=True)
-class PageWritten:
-    """Where the page is, and how large."""
-
-    output: str
-    size: int
-
-    def as_json(self) -> dict[str, Any]:
-        """The result for a machine."""
-        return {"output": self.output, "bytes": self.size}
 
 
 def write_page(
@@ -197,8 +184,9 @@ def write_page(
     range: Sequence[Range] | None = None,
     labels: Sequence[str] | None = None,
     of: str = "sum",
-) -> PageWritten:
-    """Write one self-contained HTML file with a released function, or a model, that answers in the browser.
+) -> int:
+    """Write one self-contained HTML file with a released function, or a model, that answers in the browser;
+    returns its size in bytes.
 
     Parameters
     ----------
@@ -239,7 +227,7 @@ def write_page(
     ).encode()
     with atomic_file(path, mode=0o644) as stream:
         stream.write(text)
-    return PageWritten(output, len(text))
+    return len(text)
 
 
 def check_readable(released: Released, size: int) -> None:

@@ -24,8 +24,8 @@ from .schemas import QueryParameters, QueryRequest, SetQueryRequest
 from .settings import Settings
 from .store import AnswerGuard
 
+# Whatever the service answers queries of.
 Queryable = ReleasedFunction | AnsweringModel | ExactModel
-"""Whatever the service answers queries of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,15 +148,15 @@ def answer_once(function: ReleasedFunction | AnsweringModel) -> bool:
     return True
 
 
+# The longest number that Python writes has 24 characters; the rest is for separators and spaces.
 BYTES_PER_NUMBER: Final = 32
-"""The longest number that Python writes has 24 characters; the rest is for separators and spaces."""
 
 BYTES_PER_POINT: Final = 16
+# For what stands around the points.
 BYTES_AROUND: Final = 1024
-"""For what stands around the points."""
 
+# The limit for all sets of one query together.
 MOST_MEMBERS: Final = 1 << 22
-"""The limit for all sets of one query together."""
 
 
 def largest_json(dim: int, points: int) -> int:
@@ -317,23 +317,16 @@ def answer(function: Queryable, points: Any, asked: QueryParameters, response_ty
     parts: dict[str, NDArray[Any]]
     if isinstance(function, AnsweringModel | ExactModel):
         parts = function.answers(points, level=level)
-        return _encoded(parts, of, level, response_type)
-    if asked.nonnegative == "true":
-        function = function.nonnegative()
-    if asked.only:
-        parts = {"value": function(points) if of == "mean" else function.sum(points)}
     else:
-        answers = function.query(points, of=of, level=level, simultaneous=together)
-        parts = {name: getattr(answers, name) for name in PARTS}
-    return _encoded(parts, of, level, response_type)
-
-
-def _encoded(parts: dict[str, NDArray[Any]], of: str, level: float, response_type: str) -> bytes:
-    return (_as_arrow if response_type == ARROW else _as_json)(parts, of, level)
-
-
-def _as_json(parts: dict[str, NDArray[Any]], of: str, level: float) -> bytes:
-    """Numbers that are not finite become null."""
+        shown = function.nonnegative() if asked.nonnegative == "true" else function
+        if asked.only:
+            parts = {"value": shown(points) if of == "mean" else shown.sum(points)}
+        else:
+            answers = shown.query(points, of=of, level=level, simultaneous=together)
+            parts = {name: getattr(answers, name) for name in PARTS}
+    if response_type == ARROW:
+        return _as_arrow(parts, of, level)
+    # Numbers that are not finite become null.
     listed = {name: values.tolist() for name, values in parts.items()}
     return to_json({"of": of, "level": level, **listed}, inf_nan_mode="null")
 

@@ -20,13 +20,13 @@ from .trusted_proxies import X_FORWARDED_FOR, TrustedProxies
 PREFIX = "HUSHSUM_"
 SHORTEST_TOKEN = 32
 FOLDERS = ("uploads", "tallies", "functions", "served", "streams")
+# The folder from which processes of the service import it.
 SOURCE = str(Path(__file__).parents[2])
-"""The folder from which processes of the service import it."""
 _ROOT = re.compile(r"(?:/[A-Za-z0-9._~-]+)+")
 
 
+# A secret setting is read from the file that the variable with this ending names, if that is set instead.
 FILE = "_FILE"
-"""A secret setting is read from the file that the variable with this ending names, if that is set instead."""
 
 
 def _setting(default: Any, help: str, *, secret: bool = False) -> Any:
@@ -123,7 +123,9 @@ class Settings:
                 if not (0 < value < 1 << 50 or (zero and value == 0)):
                     rule = f"{PREFIX}{each.name.upper()} must be a positive number"
                     raise UsageError(rule, got=f"{value!r}")
-        if self.admin_token and (len(self.admin_token) < SHORTEST_TOKEN or not _plain(self.admin_token)):
+        token = self.admin_token
+        plain = token.isascii() and token.isprintable() and " " not in token
+        if token and (len(token) < SHORTEST_TOKEN or not plain):
             raise UsageError(
                 (
                     f"{PREFIX}ADMIN_TOKEN must have at least {SHORTEST_TOKEN} letters, digits and "
@@ -153,8 +155,11 @@ class Settings:
         values: dict[str, Any] = {}
         for each in fields(cls):
             text = _text(known, each.name, secret=each.metadata["secret"])
-            if text:
-                values[each.name] = _read(each.name, text, type(each.default))
+            try:
+                values |= {each.name: type(each.default)(text)} if text else {}
+            except ValueError:
+                rule = f"{PREFIX}{each.name.upper()} must be a number"
+                raise UsageError(rule, got="something else") from None
         values.update({name: value for name, value in given.items() if value is not None})
         return cls(**values)
 
@@ -264,14 +269,3 @@ def _text(environment: Mapping[str, str], name: str, *, secret: bool) -> str:
         rule = f"the file that {variable}{FILE} names must be readable text"
         raise UsageError(rule, remedy="check path and permissions")
     return text
-
-
-def _read(name: str, text: str, kind: type[Any]) -> Any:
-    try:
-        return kind(text)
-    except ValueError:
-        raise UsageError(f"{PREFIX}{name.upper()} must be a number", got="something else") from None
-
-
-def _plain(text: str) -> bool:
-    return text.isascii() and text.isprintable() and " " not in text

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import hushsum as hs
+from hushsum.cli.demo import SALARY_BOUNDS, write_payroll
 from hushsum.errors import UsageError
 from hushsum.operations import (
-    SALARY_BOUNDS,
     FunctionDescription,
     QueryTerms,
     TallyDescription,
@@ -17,7 +17,6 @@ from hushsum.operations import (
     plot_function,
     query_file,
     query_points,
-    write_payroll,
 )
 from hushsum.records import CellFormat, DateFormat
 
@@ -134,13 +133,13 @@ def test_descriptions(folder: Path) -> None:
 
 def test_slices(folder: Path) -> None:
     boxed, free, output = (str(folder / name) for name in ("boxed.hush", "open.hush", "x.png"))
-    drawn = plot_function(boxed, output).view
+    drawn = plot_function(boxed, output)
     assert (drawn.axes, drawn.ranges, drawn.fixed) == ((0, 1), ((-4.0, 4.0),) * 2, {2: 0.0})
-    drawn = plot_function(free, output, axes=(2,), range=((0.0, 1.0),), at=(5.0, 6.0)).view
+    drawn = plot_function(free, output, axes=(2,), range=((0.0, 1.0),), at=(5.0, 6.0))
     assert drawn.fixed == {0: 5.0, 1: 6.0}
-    drawn = plot_function(free, output, axes=(2, 0), range=((0.0, 1.0),), at=(7.0, 8.0, 9.0)).view
+    drawn = plot_function(free, output, axes=(2, 0), range=((0.0, 1.0),), at=(7.0, 8.0, 9.0))
     assert (drawn.ranges, drawn.fixed) == (((0.0, 1.0),) * 2, {1: 8.0})
-    drawn = plot_function(free, output, axes=(1,), range=((0.0, 1.0),), at=(5.0,)).view
+    drawn = plot_function(free, output, axes=(1,), range=((0.0, 1.0),), at=(5.0,))
     assert drawn.fixed == {0: 5.0, 2: 5.0}
     unit = ((0.0, 1.0),)
     refused: list[tuple[dict[str, Any], str]] = [

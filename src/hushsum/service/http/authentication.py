@@ -19,12 +19,12 @@ V = TypeVar("V")
 ADMINISTRATOR: Final = "administrator"
 OWNER: Final = "owner"
 ANALYST: Final = "analyst"
+# The scopes that tokens of a role may have. An administrator sees neither datasets nor answers.
 SCOPES: Final[dict[str, tuple[str, ...]]] = {
     ADMINISTRATOR: ("admin",),
     OWNER: ("upload", "release", "query"),
     ANALYST: ("query",),
 }
-"""The scopes that tokens of a role may have. An administrator sees neither datasets nor answers."""
 
 _ONCE_VALID_SECONDS: Final = 3600.0
 _KNOWN_AT_ONCE: Final = 8

@@ -44,8 +44,8 @@ _FIXED_SECONDS: Final = 0.0002
 _MOST_ESTIMATES: Final = 4096
 _RISE: Final = 0.5
 _FALL: Final = 0.1
+# The estimated processor time that one account may have waiting.
 LONGEST_QUEUE_SECONDS: Final = 60.0
-"""The estimated processor time that one account may have waiting."""
 
 
 class ForkServer:
@@ -96,10 +96,9 @@ class ForkServer:
         return ours
 
 
+# One fork server for all applications of this process: the modules that it has imported do not depend on
+# settings.
 FORK_SERVER: Final = ForkServer()
-"""One fork server for all applications of this process: the modules that it has imported do not depend on
-settings.
-"""
 
 
 def start_fork_server() -> tuple[socket.socket, object]:

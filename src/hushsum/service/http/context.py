@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 V = TypeVar("V")
 Check = Callable[[], object]
 Confirmed = ConfirmedReleaseRequest | ConfirmedModelRequest | ConfirmedStreamRequest
+# Jobs that spend a claim.
 JobKind = Literal["release", "model", "stream"]
-"""Jobs that spend a claim."""
 
 _THREADS = 32
 # Threads for owners' requests, and as many for queries; an account has a few of each.
@@ -109,8 +109,8 @@ class Call:
         self.ledger: Ledger = self.context.ledger
         self.caller: Caller = request.scope["state"]["caller"]
         self.account = self.caller.account
+        # The caller and the request as the audit log records them.
         self.actor = Actor(self.account, request.scope["state"]["request"])
-        """The caller and the request as the audit log records them."""
 
     async def in_thread(self, call: Callable[..., V], /, *given: Any, **options: Any) -> V:
         """The result of a call that runs in one of the caller's threads; mostly it waits for the database."""
@@ -270,8 +270,8 @@ Querier = Annotated[Call, Depends(Needed("query"))]
 ContextDependency = Annotated[Context, Depends(context_of)]
 _KEYS = r"^[A-Za-z0-9_.-]{1,64}$"
 IdempotencyKey = Annotated[str, Header(alias="Idempotency-Key", pattern=_KEYS)]
+# The key of a job whose claim is shown again, because its request is repeated.
 RepeatedKey = Annotated[str | None, Header(alias="Idempotency-Key", pattern=_KEYS)]
-"""The key of a job whose claim is shown again, because its request is repeated."""
 
 
 async def only_known_parameters(request: Request) -> None:

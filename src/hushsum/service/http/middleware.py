@@ -34,8 +34,8 @@ from .request_limits import (
 )
 
 PUBLIC: Final = frozenset({"/", "/healthz", "/readyz", "/metrics", "/openapi.json", "/sign-in"})
+# The sign-in routes, which need no token and authenticate the caller themselves.
 SIGN_IN: Final = frozenset({"/oidc/start", "/oidc/callback", "/oidc/finish"})
-"""The sign-in routes, which need no token and authenticate the caller themselves."""
 PUBLIC_PREFIX: Final = "/assets/"
 _QUERY = re.compile(r"/functions/[^/]+/query|/shared/[^/]+/query")
 _UPLOAD = re.compile(r"/datasets/[^/]+/uploads")

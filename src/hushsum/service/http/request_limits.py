@@ -29,8 +29,8 @@ _SLOWEST = 1024.0
 
 
 MOST_VALUES = 30_000
+# Limits of a JSON body that is not a query: 4,096 columns with bounds are 20,000 values and 20 fields.
 MOST_FIELDS = 2_000
-"""Limits of a JSON body that is not a query: 4,096 columns with bounds are 20,000 values and 20 fields."""
 
 
 class RateLimit:
@@ -96,8 +96,8 @@ class FairQueue:
 
     def __init__(self, *, each: int, most: int) -> None:
         self._each = each
+        # The common places; hold one while a thread or a process works.
         self.turn = asyncio.Semaphore(most)
-        """The common places; hold one while a thread or a process works."""
         self._names: dict[str, tuple[asyncio.Semaphore, list[None]]] = {}
 
     @asynccontextmanager

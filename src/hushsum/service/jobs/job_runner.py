@@ -86,8 +86,8 @@ from .requests import (
     release_assumptions,
 )
 
+# How long a job may take to reach its next step after it was stopped.
 PATIENCE_SECONDS = 5.0
-"""How long a job may take to reach its next step after it was stopped."""
 
 
 class JobStopped(Exception):
@@ -124,8 +124,8 @@ class RunningJob:
         self.store = store
         self.settings = settings
         self.actor = Actor(job.account)
+        # Warnings for the owner.
         self.notes: list[str] = []
-        """Warnings for the owner."""
         self._progress: float | None = None
         self._reason: str | None = None
         self._since = 0.0
@@ -309,8 +309,8 @@ def renewed_lease(
         thread.join()
 
 
+# Younger files may still be written. A slower upload than a mebibyte in this time is refused.
 GRACE_SECONDS: Final = 3600.0
-"""Younger files may still be written. A slower upload than a mebibyte in this time is refused."""
 
 
 def delete_orphaned_files(

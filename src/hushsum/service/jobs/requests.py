@@ -31,10 +31,10 @@ from hushsum.service.store.datasets import WAITING
 if TYPE_CHECKING:
     from hushsum.operations.models import ModelChoice
 
+# The name of such a file in error messages.
 PUBLIC_NAME: Final = "the public upload"
-"""The name of such a file in error messages."""
+# Set in the description of a tally whose parameters were derived from public rows.
 DERIVED: Final = "public_sample"
-"""Set in the description of a tally whose parameters were derived from public rows."""
 
 
 def public_file(

@@ -42,8 +42,8 @@ agreements = sa.Table(
 )
 
 
+# Entries of the log that are read at once.
 MOST_LINES: Final = 1000
-"""Entries of the log that are read at once."""
 LAST_SEQUENCE: Final = (1 << 31) - 1
 
 

@@ -15,8 +15,8 @@ from .schema import Dataset, StoredTally, Upload, accounts, datasets, jobs, now,
 WAITING = "waiting"
 USED = "used"
 DELETED = "deleted"
+# In the result of a job that has started a stream: how many bytes its state takes.
 STATE_BYTES = "state_bytes"
-"""In the result of a job that has started a stream: how many bytes its state takes."""
 
 
 @dataclass(frozen=True, slots=True)

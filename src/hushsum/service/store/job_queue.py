@@ -27,11 +27,11 @@ DONE = "done"
 FAILED = "failed"
 CANCELLED = "cancelled"
 ENDED = (DONE, FAILED, CANCELLED)
+# How often a worker may die on a job before it counts as failed.
 MOST_ATTEMPTS = 5
-"""How often a worker may die on a job before it counts as failed."""
 
+# Worker time that was used longer ago does not count against its owner.
 FAIR_SECONDS = 3600.0
-"""Worker time that was used longer ago does not count against its owner."""
 
 CLOSED = "account-closed"
 DELETED = "dataset-deleted"

@@ -33,7 +33,7 @@ class Rows:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def _all(self, kind: type[T], query: sa.Select[Any] | None = None, **equal: object) -> list[T]:
+    def _all(self, kind: type[T], query: sa.Select[Any] | None = None, /, **equal: object) -> list[T]:
         """The rows that a query finds, as values; by default those of the table of this kind whose columns
         are equal to what is given, oldest first.
         """
@@ -42,7 +42,7 @@ class Rows:
         with self._database.reading() as connection:
             return [value_of(kind, row) for row in connection.execute(query)]
 
-    def _one(self, kind: type[T], query: sa.Select[Any] | None = None, **equal: object) -> T | None:
+    def _one(self, kind: type[T], query: sa.Select[Any] | None = None, /, **equal: object) -> T | None:
         """The first value of these, or None."""
         return next(iter(self._all(kind, query, **equal)), None)
 

@@ -14,18 +14,18 @@ import sqlalchemy as sa
 
 from hushsum.kernels import kernel_from_json
 
+# The migration this code needs; a test compares it with Alembic's newest.
 REVISION = "0001"
-"""The migration this code needs; a test compares it with Alembic's newest."""
 
+# The oldest migration whose code works with these tables too: a service of that version may run beside one of
+# this version while a deployment is upgraded. Raise it with a migration that older code cannot live with.
 OLDEST_CODE = "0001"
-"""The oldest migration whose code works with these tables too: a service of that version may run beside one
-of this version while a deployment is upgraded. Raise it with a migration that older code cannot live with."""
 
 VERSION_TABLE = "hushsum_service_version"
 
 metadata = sa.MetaData()
+# The table of each kind of row.
 TABLES: Final[dict[type[Any], sa.Table]] = {}
-"""The table of each kind of row."""
 
 
 class Words(sa.TypeDecorator[tuple[str, ...]]):
@@ -409,8 +409,8 @@ functions = _table("hushsum_functions", StoredFunction)
 grants = _table("hushsum_grants", _Grant)
 shares = _table("hushsum_shares", Share, _hash())
 served = _table("hushsum_served", _Served)
+# Append-only: triggers refuse every change.
 log = _table("hushsum_log", LogLine)
-"""Append-only: triggers refuse every change."""
 
+# Alembic's own, to be read without Alembic.
 version = sa.Table(VERSION_TABLE, metadata, sa.Column("version_num", sa.String(32), primary_key=True))
-"""Alembic's own, to be read without Alembic."""

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 router = APIRouter(tags=["accounts"], route_class=ThreadedRoute)
 
+# A text that may be left out; an address cannot say null.
 Text = str | SkipJsonSchema[None]
-"""A text that may be left out; an address cannot say null."""
 Sequence = Annotated[int, Query(ge=0, le=LAST_SEQUENCE)]
 Day = Annotated[str, Query(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
 

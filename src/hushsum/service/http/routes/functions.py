@@ -59,6 +59,7 @@ _LIGHT_SECONDS: Final = 0.1
 _WEIGH: Final = "weigh"
 _PARSE: Final = "parse"
 _PARAMETERS: Final[dict[str, Any]] = QueryParameters.model_json_schema()["properties"]
+# The description of a route that answers queries, and reads their parameters and points itself.
 QUERY: Final[dict[str, Any]] = {
     "response_class": Response,
     "openapi_extra": {
@@ -73,7 +74,6 @@ QUERY: Final[dict[str, Any]] = {
         415: {"model": Problem, "description": "Neither JSON nor an Arrow stream"},
     },
 }
-"""The description of a route that answers queries, and reads their parameters and points itself."""
 
 
 @router.post("/{function}/query", **QUERY)

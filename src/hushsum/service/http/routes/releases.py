@@ -212,11 +212,17 @@ def list_streams(dataset: str, call: Releaser) -> list[StreamResponse]:
     jobs = call.store.jobs.of(call.dataset(dataset).id)
     done = [each.result for each in jobs if each.kind == "step" and each.state == DONE]
     steps = sorted((each["stream"], each["step"], each["function"]) for each in done if each is not None)
-    return [
-        _response(each, [function for stream, _, function in steps if stream == each.stream])
-        for each in jobs
-        if _is_stream(each)
-    ]
+    found = []
+    for each in filter(_is_stream, jobs):
+        functions = [function for stream, _, function in steps if stream == each.stream]
+        made = {
+            "id": each.stream,
+            "created": each.created,
+            "released": len(functions),
+            "functions": functions,
+        }
+        found.append(StreamResponse(**{**each.request, **(each.result or {}), **made}))
+    return found
 
 
 @streams_router.post("/claims")
@@ -273,12 +279,6 @@ async def _prepared_stream(call: Call, body: StreamClaimRequest) -> dict[str, An
         remedy = "use fewer cells, a shorter horizon or a shorter window"
         raise UsageError(rule, got=prepared["state_bytes"], remedy=remedy)
     return prepared
-
-
-def _response(job: Job, functions: list[str]) -> StreamResponse:
-    assert job.result is not None
-    made = {"id": job.stream, "created": job.created, "released": len(functions), "functions": functions}
-    return StreamResponse(**{**job.request, **job.result, **made})
 
 
 models_router = APIRouter(tags=["models"], route_class=ThreadedRoute)

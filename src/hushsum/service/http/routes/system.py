@@ -46,7 +46,12 @@ async def readyz(
     name = address_group(request.scope["client"][0])
     try:
         async with asyncio.timeout(most):
-            await _answer_query(context)
+            # The work of a small query: look up a token, wait for a thread of queries, answer one point.
+            await context.authenticator.check()
+            await context.query_threads.run("", context.store.check)
+            function = context.function_cache.newest()
+            if function is not None:
+                answer_once(function)
             reasons = [] if only == "queries" else await context.threads.run(name, _not_ready, context)
     except TimeoutError:
         reasons = [f"an ordinary query takes longer than {most:g} s: the service is overloaded"]
@@ -54,15 +59,6 @@ async def readyz(
         reasons = [_UNREACHABLE]
     response.status_code = 503 if reasons else 200
     return HealthResponse(status="not ready" if reasons else "ok", reasons=reasons)
-
-
-async def _answer_query(context: Context) -> None:
-    """Do the work of a small query: look up a token, wait for a thread of queries, answer one point."""
-    await context.authenticator.check()
-    await context.query_threads.run("", context.store.check)
-    function = context.function_cache.newest()
-    if function is not None:
-        answer_once(function)
 
 
 def _not_ready(context: Context) -> list[str]:
