@@ -140,6 +140,13 @@ def nothing_here() -> Refusal:
     )
 
 
+def existing(found: V | None) -> V:
+    """What was found; 404 for nothing."""
+    if not found:
+        raise nothing_here()
+    return found
+
+
 SHARED_PREFIX: Final = "/shared/"
 _KEY: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 _BURST_SECONDS: Final = 10.0
@@ -172,8 +179,7 @@ class SharedLinks:
         """
         if not self._addresses.take(address):
             raise too_often()
-        if not self._on:
-            raise nothing_here()
+        existing(self._on)
         found = self._known.get(key)
         if found is None:
             generation = self._known.generation
@@ -184,8 +190,7 @@ class SharedLinks:
                     raise too_often()
                 raise nothing_here()
             self._known.put(key, found, generation=generation)
-        if not found.works:
-            raise nothing_here()
+        existing(found.works)
         if not self._links.take(found.share):
             raise too_often()
         return found

@@ -27,7 +27,7 @@ from hushsum.service.settings import Settings
 from hushsum.service.store import Actor, AnswerGuard, Dataset, Function, Job, Store, StoredTally, Upload
 from hushsum.service.store.datasets import WAITING
 
-from .authentication import Caller, SharedLinks, TokenAuthenticator, TtlCache, nothing_here
+from .authentication import Caller, SharedLinks, TokenAuthenticator, TtlCache, existing
 from .compute_pool import ComputePool, unless_client_leaves
 from .metrics import Metrics
 from .problem_responses import Refusal
@@ -127,16 +127,12 @@ class Call:
 
     def dataset(self, id: str) -> Dataset:
         """A dataset of the caller; 404 if it belongs to another account."""
-        found = self.store.datasets.find(id, owner=self.account)
-        if found is None:
-            raise nothing_here()
-        return found
+        return existing(self.store.datasets.find(id, owner=self.account))
 
     def function(self, id: str, *, owned: bool = False) -> Function:
         """A function that the caller may query, or with ``owned`` may decide about; 404 for another."""
-        found = self.store.functions.find(id, account=self.account)
-        if found is None or (owned and not found.owned):
-            raise nothing_here()
+        found = existing(self.store.functions.find(id, account=self.account))
+        existing(found.owned or not owned)
         return found
 
     def tally(self, dataset: str, id: str) -> StoredTally:

@@ -10,8 +10,8 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic.json_schema import SkipJsonSchema
 
 from hushsum.errors import UsageError
-from hushsum.service.http.authentication import ADMINISTRATOR, SCOPES, Caller, nothing_here
-from hushsum.service.http.context import Admin, AnyCaller, Call, Context, ContextDependency, ThreadedRoute
+from hushsum.service.http.authentication import ADMINISTRATOR, SCOPES, Caller, existing
+from hushsum.service.http.context import Admin, AnyCaller, Call, ContextDependency, ThreadedRoute
 from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.logs import log_event
 from hushsum.service.schemas import (
@@ -77,8 +77,7 @@ def disable_account(account: str, call: Admin) -> None:
     if account == call.account:
         detail = "an administrator cannot close their own account; let another administrator do it"
         raise Refusal(409, "own-account", detail)
-    if not call.store.accounts.disable(account, call.actor):
-        raise nothing_here()
+    existing(call.store.accounts.disable(account, call.actor))
     call.context.authenticator.clear_cache()
     call.context.shared_links.clear_cache()
     call.context.visible.clear()
@@ -91,9 +90,8 @@ def issue_token(account: str, body: TokenRequest, call: Admin) -> IssuedToken:
     One for an administrator is bound to the token in use, as with `POST /tokens`: it neither outlives it nor
     survives its revocation. Tokens of owners and analysts are not.
     """
-    found = call.store.accounts.find(id=account)
-    if found is None or found.disabled:
-        raise nothing_here()
+    found = existing(call.store.accounts.find(id=account))
+    existing(not found.disabled)
     bound = found.id == call.account or found.role == ADMINISTRATOR
     return _issue(call, body, found.id, SCOPES[found.role], call.caller.token if bound else None)
 
@@ -125,8 +123,7 @@ def issue_own_token(body: TokenRequest, call: AnyCaller) -> IssuedToken:
 def revoke_token(token: str, call: AnyCaller) -> None:
     """Revoke a token and those issued with it: the caller's own or, as an administrator, any."""
     whose = None if "admin" in call.caller.scopes else call.account
-    if not call.store.accounts.revoke(token, call.actor, account=whose):
-        raise nothing_here()
+    existing(call.store.accounts.revoke(token, call.actor, account=whose))
     call.context.authenticator.clear_cache()
 
 
@@ -201,7 +198,7 @@ async def sign_in_options(context: ContextDependency) -> SignInResponse:
 @sign_in_router.get("/oidc/start", status_code=303, response_class=Response, responses=_REDIRECT)
 def start(request: Request, context: ContextDependency) -> Response:
     """Send the browser to the provider, with a cookie that it must bring back."""
-    provider = _provider(context)
+    provider = existing(context.sign_in)
     try:
         address, cookie = provider.begin()
     except Refusal as refusal:
@@ -222,7 +219,7 @@ def callback(
     error: Parameter = None,
 ) -> Response:
     """Where the provider sends the browser back to: all checks happen here, and no token is issued yet."""
-    provider = _provider(context)
+    provider = existing(context.sign_in)
     given = {"state": state, "code": code, "iss": iss, "error": error}
     sent = {name: value for name, value in given.items() if value is not None}
     try:
@@ -244,7 +241,7 @@ def finish(request: Request, response: Response, context: ContextDependency) -> 
 
     Needs the header `X-Requested-With: hushsum`, which no other site can send along with the cookie.
     """
-    provider = _provider(context)
+    provider = existing(context.sign_in)
     origin = request.headers.get("origin", provider.terms.origin)
     if (
         request.headers.get("x-requested-with") != REQUESTED_WITH
@@ -267,10 +264,7 @@ def finish(request: Request, response: Response, context: ContextDependency) -> 
 @sign_in_router.get("/accounts/{account}/identity")
 def show_identity(account: str, call: Admin) -> Identity:
     """The person who may sign in to an account."""
-    found = call.store.identities.of(account)
-    if found is None:
-        raise nothing_here()
-    return found
+    return existing(call.store.identities.of(account))
 
 
 @sign_in_router.post("/accounts/{account}/identity", status_code=201)
@@ -280,9 +274,8 @@ def link_identity(account: str, body: IdentityRequest, call: Admin) -> Identity:
     if provider is None:
         raise Refusal(409, "no-provider", "this service has no sign-in provider; set HUSHSUM_OIDC_ISSUER")
     issuer, claim = provider.terms.issuer, provider.terms.account_claim
-    made = call.store.identities.link(account, issuer, claim, provider.subject(body.subject), call.actor)
-    if made is None:
-        raise nothing_here()
+    subject = provider.subject(body.subject)
+    made = existing(call.store.identities.link(account, issuer, claim, subject, call.actor))
     call.context.authenticator.clear_cache()
     return made
 
@@ -290,15 +283,8 @@ def link_identity(account: str, body: IdentityRequest, call: Admin) -> Identity:
 @sign_in_router.delete("/accounts/{account}/identity", status_code=204)
 def unlink_identity(account: str, call: Admin) -> None:
     """Remove the link of an account; tokens from sign-ins stop working."""
-    if not call.store.identities.unlink(account, call.actor):
-        raise nothing_here()
+    existing(call.store.identities.unlink(account, call.actor))
     call.context.authenticator.clear_cache()
-
-
-def _provider(context: Context) -> SignIn:
-    if context.sign_in is None:
-        raise nothing_here()
-    return context.sign_in
 
 
 def _address(request: Request) -> str:

@@ -18,7 +18,7 @@ from hushsum.ledger import DatasetTerms
 from hushsum.operations import amount, status_of
 from hushsum.planning import PlanRequest as DeclaredPlan
 from hushsum.planning import TableSpec
-from hushsum.service.http.authentication import nothing_here
+from hushsum.service.http.authentication import existing
 from hushsum.service.http.context import Call, IdempotencyKey, Releaser, ThreadedRoute, Uploader
 from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.http.uploads import receive_upload, store_upload
@@ -157,9 +157,8 @@ async def upload(
 @router.delete("/{dataset}/uploads/{upload}", status_code=204)
 def delete_upload(dataset: str, upload: str, call: Uploader) -> None:
     """Delete an upload that was not counted."""
-    found = call.store.datasets.upload(upload, dataset=call.dataset(dataset).id)
-    if found is None or found.state != WAITING:
-        raise nothing_here()
+    found = existing(call.store.datasets.upload(upload, dataset=call.dataset(dataset).id))
+    existing(found.state == WAITING)
     if call.store.jobs.needs_upload(found.dataset, found.id):
         raise Refusal(409, "in-use", "a job needs this upload; cancel the job first, or wait for it")
     call.store.datasets.end_upload(found.id, DELETED, call.actor)
@@ -178,9 +177,7 @@ def list_tallies(dataset: str, call: Uploader) -> list[StoredTally]:
 @router.delete("/{dataset}/tallies/{tally}", status_code=204)
 def delete_tally(dataset: str, tally: str, call: Uploader) -> None:
     """Delete a tally; what was released from it stays public, and what it cost stays spent."""
-    found = call.store.datasets.tally(tally, dataset=call.dataset(dataset).id)
-    if found is None:
-        raise nothing_here()
+    found = existing(call.store.datasets.tally(tally, dataset=call.dataset(dataset).id))
     if call.store.jobs.using(found.dataset, "tally", found.id):
         raise Refusal(409, "in-use", "a job needs this tally; cancel the job first, or wait for it")
     call.store.datasets.delete_tally(found.id, call.actor)

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from hushsum.errors import UsageError
 from hushsum.operations import ExactModel
-from hushsum.service.http.authentication import ANALYST, nothing_here
+from hushsum.service.http.authentication import ANALYST, existing
 from hushsum.service.http.compute_pool import unless_client_leaves
 from hushsum.service.http.context import Context, Querier, Releaser, ThreadedRoute
 from hushsum.service.http.problem_responses import Refusal
@@ -161,9 +161,8 @@ def grant(function: str, account: str, body: GrantRequest, call: Releaser) -> Gr
 def withdraw(function: str, account: str, call: Releaser) -> None:
     """Withdraw a grant. What was downloaded or learned stays public."""
     found = call.function(function, owned=True)
-    analyst = call.store.accounts.find(name=account)
-    if analyst is None or not call.store.functions.withdraw(found.id, analyst.id, call.actor):
-        raise nothing_here()
+    analyst = existing(call.store.accounts.find(name=account))
+    existing(call.store.functions.withdraw(found.id, analyst.id, call.actor))
     call.context.visible.clear()
 
 

@@ -21,7 +21,7 @@ from hushsum.errors import HushsumError, UsageError
 from hushsum.kernels import is_signed, kernel_names, parameter_names
 from hushsum.planning import MethodSpec
 from hushsum.privacy import MOST_STEPS, ReleaseRequest
-from hushsum.service.http.authentication import nothing_here
+from hushsum.service.http.authentication import existing
 from hushsum.service.http.context import (
     Call,
     IdempotencyKey,
@@ -168,9 +168,7 @@ async def _events(call: Call, id: str) -> AsyncIterator[bytes]:
 
 
 def _job(call: Call, id: str) -> Job:
-    found = call.store.jobs.find(id)
-    if found is None:
-        raise nothing_here()
+    found = existing(call.store.jobs.find(id))
     call.dataset(found.dataset)
     return found
 
@@ -253,8 +251,7 @@ async def start_stream(
 def take_step(dataset: str, stream: str, body: StepRequest, call: Releaser, key: IdempotencyKey) -> JobState:
     """Count uploads and release the next step. Call it at fixed times, also without uploads."""
     found = call.dataset(dataset)
-    if not any(_is_stream(each) and each.stream == stream for each in call.store.jobs.of(found.id)):
-        raise nothing_here()
+    existing(any(_is_stream(each) and each.stream == stream for each in call.store.jobs.of(found.id)))
     if call.store.jobs.of_key(found.id, "step", key) is None:
         for id in body.uploads:
             call.upload(found.id, id, name="uploads")

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import FileResponse
 
-from hushsum.service.http.authentication import nothing_here
+from hushsum.service.http.authentication import existing
 from hushsum.service.http.context import ContextDependency, Releaser, ReleaserOrAdmin, ThreadedRoute
 from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.http.request_limits import address_group
@@ -54,8 +54,7 @@ def create_share(function: str, body: ShareRequest, call: Releaser) -> IssuedSha
 def revoke_share(share: str, call: ReleaserOrAdmin) -> None:
     """Revoke a link at once: one of the caller's own functions or, as an administrator, any."""
     owner = None if "admin" in call.caller.scopes else call.account
-    if not call.store.shares.revoke(share, call.actor, owner=owner):
-        raise nothing_here()
+    existing(call.store.shares.revoke(share, call.actor, owner=owner))
     call.context.shared_links.clear_cache()
 
 
@@ -94,9 +93,7 @@ async def shared_page(key: str, request: Request, context: ContextDependency) ->
 @by_link_router.get("/embed", response_class=Response, responses={200: {"content": {"text/html": {}}}})
 async def shared_widget(found: Shared) -> Response:
     """The same as a widget, for the sites that the owner has declared; 404 if there is none."""
-    if not found.origins:
-        raise nothing_here()
-    return _page(" ".join(found.origins), "../../")
+    return _page(" ".join(existing(found.origins)), "../../")
 
 
 @by_link_router.get("/function")

@@ -17,7 +17,7 @@ from fastapi import APIRouter, Request, Response
 from hushsum.errors import SERVICE, FileRefused, HushsumError
 from hushsum.plotting import reader_folder, reader_module
 from hushsum.service.http import metrics
-from hushsum.service.http.authentication import nothing_here
+from hushsum.service.http.authentication import existing
 from hushsum.service.http.context import Admin, Context, ContextDependency, ThreadedRoute
 from hushsum.service.http.request_limits import address_group
 from hushsum.service.queries import answer_once
@@ -176,9 +176,7 @@ async def asset(name: str, request: Request) -> Response:
 
     Modules of two versions must never meet in one tab, so a browser always revalidates its copy.
     """
-    found = assets().get(name)
-    if found is None or name.endswith(".html"):
-        raise nothing_here()
+    found = existing(None if name.endswith(".html") else assets().get(name))
     # Pages of shared functions run in an origin of their own, and fetch these files from this one.
     headers = {
         "cache-control": "no-cache",
