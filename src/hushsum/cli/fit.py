@@ -104,8 +104,7 @@ def fit(
     for sentence in counted.model.advice():
         tell(f"Note: {sentence}.")
     with reader_may_leave(), warnings_printed(strict=strict):
-        delivered = release_model(counted)
-    released = confirmation.confirmed(delivered)
+        released = release_model(counted)
     about = released.function.about
     facts = [
         ("model", str(about["model"])),
@@ -292,12 +291,10 @@ def synthesize(
             rows=rows,
             seed=seed,
         )
-    released = confirmation.confirmed(None if made is None else made.released)
-    assert made is not None
     facts = [
         ("table", made.output),
         ("rows", str(made.rows)),
         ("expected error", f"{made.expected_error:.3g} total variation per pair of columns, on average"),
-        ("claim", repr(released.claim)),
+        ("claim", repr(made.released.claim)),
     ]
-    confirmation.report(released, facts, json=json, result=made)
+    confirmation.report(made.released, facts, json=json, result=made)

@@ -36,8 +36,8 @@ from hushsum.privacy import AUTO, PROMISE, RULE_ON_DELTA, STATED, Claim, Release
 from . import options
 from .declared_options import Reworded, Taking, Without, given_names
 from .interrupts import interruptible_input
-from .output import ask, counting, reader_may_leave, tell, warn, warnings_printed, write_result
-from .release_report import Confirmation, declined, released_file, warn_if_insecure
+from .output import counting, reader_may_leave, tell, warn, warnings_printed, write_result
+from .release_report import Confirmation, confirm, released_file, warn_if_insecure
 
 
 def release(
@@ -86,7 +86,7 @@ def release(
         _refuse_options_of_records(context)
         key = read_key(encryption_key_file)
         with reader_may_leave(), warnings_printed(strict=strict):
-            delivered = release_tally(sources[0], to, request, encryption_key=key, threads=threads)
+            released = release_tally(sources[0], to, request, encryption_key=key, threads=threads)
     else:
         records = replace(records, paths=tuple(sources))
         sample = records.public_file(public)
@@ -94,7 +94,7 @@ def release(
             _suggest_bounds(kernel, records)
         reading = counting(sources, allow_clipping=allow_clipping, strict=strict)
         with reader_may_leave(), reading as progress:
-            delivered = release_records(
+            released = release_records(
                 records,
                 to,
                 request,
@@ -104,7 +104,6 @@ def release(
                 threads=threads,
                 progress=progress,
             )
-    released = confirmation.confirmed(delivered)
     if released.starved and released.table is not None and request.rows == AUTO:
         warn(
             f"only {released.table[0]} of {released.capacity} rows are published, because ε times the number "
@@ -200,10 +199,8 @@ def heatmap(
             threads=threads,
             progress=progress,
         )
-    released = confirmation.confirmed(None if made is None else made.released)
-    assert made is not None
-    facts = [("claim", repr(released.claim)), *(("map", each) for each in made.outputs)]
-    confirmation.report(released, facts, json=json, result=made)
+    facts = [("claim", repr(made.released.claim)), *(("map", each) for each in made.outputs)]
+    confirmation.report(made.released, facts, json=json, result=made)
 
 
 _WHAT = ("bounds", "bandwidth")
@@ -246,15 +243,13 @@ def choose(
         request = replace(request, budget=ledger.budget(), idempotency_key=ledger.idempotency_key)
     interactive = sys.stdin.isatty() and not yes
 
-    def approve(claim: Claim) -> bool:
+    def approve(claim: Claim) -> None:
         if interactive:
             tell(claim.sentence())
-        return not interactive or ask("Choose?")
+            confirm("Choose?", "Nothing was chosen, and nothing was spent.")
 
     with interruptible_input() if STANDARD in files else nullcontext():
         chosen = run_choice(what, records, request, terms, kernel=kernel, approve=approve)
-    if chosen is None:
-        declined("Nothing was chosen, and nothing was spent.")
     warn_if_insecure(chosen.claim, "choice")
     facts = [*chosen.facts, ("claim", repr(chosen.claim))]
     write_result(chosen, facts, as_json=json, claim=chosen.claim)

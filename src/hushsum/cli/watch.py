@@ -17,8 +17,8 @@ from hushsum.streams import StreamPlan, StreamRequest
 
 from . import options
 from .declared_options import Taking
-from .output import ask, tell, warnings_printed, write_result
-from .release_report import declined
+from .output import tell, warnings_printed, write_result
+from .release_report import confirm
 
 _LONGEST_SLEEP = 60.0
 
@@ -70,12 +70,17 @@ def watch(
         ledger=ledger.given(),
     )
     key = read_key(encryption_key_file)
-    approve = _ask if sys.stdin.isatty() and not yes else None
+    interactive = sys.stdin.isatty() and not yes
+
+    def approve(plan: StreamPlan) -> None:
+        if interactive:
+            tell(plan.claim.sentence())
+            tell(f"{_all(plan)} together spend it, now; {_noise(plan)}.")
+            confirm("Start the stream?", "Nothing was started, and nothing was spent.")
+
     new = not followed.state.exists()
     with warnings_printed():
         watcher = start_or_continue(followed, time.time(), encryption_key=key, approve=approve)
-    if watcher is None:
-        declined("Nothing was started, and nothing was spent.")
     if new:
         _tell_start(followed, watcher)
     try:
@@ -102,12 +107,6 @@ def _follow(watcher: Watcher, *, once: bool, threads: int | None, json: bool) ->
             return
         while (left := watcher.next_due - time.time()) > 0:
             time.sleep(min(left, _LONGEST_SLEEP))
-
-
-def _ask(plan: StreamPlan) -> bool:
-    tell(plan.claim.sentence())
-    tell(f"{_all(plan)} together spend it, now; {_noise(plan)}.")
-    return ask("Start the stream?")
 
 
 def _tell_start(followed: Watch, watcher: Watcher) -> None:

@@ -19,8 +19,8 @@ from typing import IO, TYPE_CHECKING, Any, Final, Generic, TypeVar
 import numpy as np
 
 from hushsum._types import Floats
+from hushsum.declaration import BOUNDS_TYPE, setting
 from hushsum.declaration import request as declared_request
-from hushsum.declaration import setting
 from hushsum.errors import AlreadyPublished, DataRefused, FilePath, LedgerUnavailable, UsageError
 from hushsum.errors import Parameter as NameOf
 from hushsum.files import SharedText, atomic_file, canonical_json, declared_fields, state_folder
@@ -218,7 +218,7 @@ class LedgerRecord:
         }
 
 
-Approve = Callable[[Claim, "Account | None"], bool]
+Approve = Callable[[Claim, "Account | None"], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,15 +259,15 @@ class Destination:
     ledger : LedgerOptions, optional
         Where it is debited first.
     approve : callable, optional
-        Shown the claim, and the dataset's account after it if there is a ledger, before any noise is
-        drawn; if it says no, nothing is released, and the operation returns None.
+        Called with the claim, and the dataset's account after it if there is a ledger, before anything is
+        debited or drawn; if it raises, nothing is released and nothing is spent.
     interactive : bool
         Whether a person approves, so that the file may replace one that is no released function.
     """
 
     output: str | IO[bytes]
     ledger: LedgerOptions | None = None
-    approve: Approve | None = None
+    approve: Approve = lambda claim, account: None
     interactive: bool = False
 
     @property
@@ -294,8 +294,8 @@ def deliver(
     *,
     sources: Sequence[str],
     settings: Sequence[object],
-) -> D | None:
-    """Request approval, debit, draw and write the file; None if nobody approves, and nothing was spent.
+) -> D:
+    """Request approval, debit, draw and write the file.
 
     ``result`` makes the result of what a `Delivered` has. ``sources`` are the files it is made of: the bytes
     of those that can be read again, and ``settings``, enter the idempotency key where none is given. Killed
@@ -325,8 +325,7 @@ def deliver(
         written = len(payload)
 
     if ledger is None:
-        if approve is not None and not approve(claim, None):
-            return None
+        approve(claim, None)
         return result(name, prepared.spend(sink=write), written, None)
     budget = ledger.budget()
     assert ledger.dataset is not None
@@ -347,13 +346,11 @@ def deliver(
         return LedgerRecord(budget.ledger_id, ledger.dataset, key, budget.account, again)
 
     try:
-        if approve is not None:
-            # The account after this release, which may be debited already.
-            entry = budget.find(key)
-            if entry is not None:
-                entry.refuse_again()
-            if not approve(claim, budget.price(claim)[1] if entry is None else budget.account):
-                return None
+        # The account after this release, which may be debited already.
+        entry = budget.find(key)
+        if entry is not None:
+            entry.refuse_again()
+        approve(claim, budget.price(claim)[1] if entry is None else budget.account)
         released = prepared.spend(Booking(budget, key), write)
     except AlreadyPublished as published:
         here = Path(place).read_bytes() if place is not None and Path(place).is_file() else b""
@@ -448,7 +445,7 @@ def release_records(
     public: PublicFile | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
-) -> FunctionReleased | None:
+) -> FunctionReleased:
     """Release files of records by the method with the smallest predicted error, as :func:`hushsum.release`.
 
     The plan is made from what is declared, and the files are counted in one pass and bounded memory. A method
@@ -533,7 +530,7 @@ def release_tally(
     threads: int | None = None,
     public: PublicFile | None = None,
     assumptions: Sequence[str] = (),
-) -> FunctionReleased | None:
+) -> FunctionReleased:
     """Release a tally's function.
 
     Parameters
@@ -691,6 +688,7 @@ class ChoiceTerms:
     within: DeclaredBounds | None = setting(
         None,
         "For bounds: the widest possible range, of all columns or of each; declared.",
+        type=BOUNDS_TYPE,
         metavar="LOW:HIGH[,...]",
     )
     tail: float = setting(0.01, "For bounds: the fraction of the records outside on either side.")
@@ -721,10 +719,10 @@ def choose(
     terms: ChoiceTerms,
     *,
     kernel: KernelSpec,
-    approve: Callable[[Claim], bool],
-) -> Chosen | None:
+    approve: Callable[[Claim], object],
+) -> Chosen:
     """Choose bounds of every column, or one of several bandwidths, from the records of files, which must fit
-    into memory; ``what`` is ``"bounds"`` or ``"bandwidth"``. None if ``approve`` says no.
+    into memory; ``what`` is ``"bounds"`` or ``"bandwidth"``. Nothing is spent if ``approve`` raises.
 
     Raises
     ------
@@ -755,8 +753,7 @@ def choose(
     )
     values, names, units = _read(records)
     kernels = [replace(kernel, bandwidth=each).build(len(names)) for each in terms.candidates or ()]
-    if not approve(claim):
-        return None
+    approve(claim)
     shared: dict[str, Any] = {"max_per_unit": records.max_per_unit, "units": units}
     for name in ("epsilon", "relation", "budget", "idempotency_key", "insecure_noise_seed"):
         shared[name] = getattr(request, name)
@@ -764,6 +761,7 @@ def choose(
         found = choose_kernel(values, kernels, density=terms.density, **shared)
         chosen = {"kernel": kernel_as_json(found.candidate)}
         return Chosen([("kernel", kernel_in_words(found.candidate))], chosen, found.claim)
+    assert terms.within is not None
     box = private_bounds(values, within=terms.within, tail=terms.tail, grid=terms.grid, **shared)
     facts = [(name, f"{low:g} to {high:g}") for name, (low, high) in zip(names, box, strict=True)]
     option = ",".join(f"{low:g}:{high:g}" for low, high in box)

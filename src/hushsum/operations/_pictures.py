@@ -88,8 +88,8 @@ def make_heat_map(
     declared_records: int | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
-) -> MapWritten | None:
-    """Release the density of points on a grid, and write its maps; None where a person declined.
+) -> MapWritten:
+    """Release the density of points on a grid, and write its maps.
 
     The released function is kept in a ``.hush`` file: that of the outputs, or one beside the first of them,
     in place of the output of the destination.
@@ -127,8 +127,6 @@ def make_heat_map(
         threads=threads,
         progress=progress,
     )
-    if released is None:
-        return None
     _save(released.function, [each for each in outputs if each != target], choice)
     return MapWritten((*outputs, *([] if kept is not None else [target])), released)
 

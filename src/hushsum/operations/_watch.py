@@ -359,9 +359,10 @@ def start_or_continue(
     now: float,
     *,
     encryption_key: bytes | None = None,
-    approve: Callable[[StreamPlan], bool] | None = None,
-) -> Watcher | None:
-    """The watcher of a state file; if there is none, a new stream, which is paid for. None if not approved.
+    approve: Callable[[StreamPlan], object] = lambda plan: None,
+) -> Watcher:
+    """The watcher of a state file; if there is none, a new stream, which is paid for once ``approve`` has not
+    raised.
 
     Raises
     ------
@@ -375,13 +376,10 @@ def start_or_continue(
     check_columns(replace(watch.records, paths=("-",)), watch.kernel)
     watch.records.cells.check_relation(str(watch.stream.release.relation))
     settings = watch.settings()
-    stream: Stream | None
     if watch.state.exists():
         stream = open_stream(watch.state, encryption_key=encryption_key)
     else:
         stream = _start(watch, settings, now, encryption_key, approve)
-    if stream is None:
-        return None
     try:
         if stream.notes.get("settings") != settings:
             rule = "must belong to a watch with the same settings"
@@ -398,16 +396,15 @@ def _start(
     settings: dict[str, Any],
     now: float,
     encryption_key: bytes | None,
-    approve: Callable[[StreamPlan], bool] | None,
-) -> Stream | None:
+    approve: Callable[[StreamPlan], object],
+) -> Stream:
     check_output(str(watch.state))
     clock = StepClock.starting(watch.every, now)
     notes = {"settings": settings, "clock": asdict(clock), "files": {}}
     prepared = prepare_stream(watch.pattern(), replace(watch.stream, assumptions=(FILES_IN_TIME,)))
     if watch.ledger is not None:
         prepared = _booked(prepared, watch, settings)
-    if approve is not None and not approve(prepared.plan):
-        return None
+    approve(prepared.plan)
     try:
         return prepared.start(watch.state, encryption_key=encryption_key, notes=notes)
     except AlreadyPublished:

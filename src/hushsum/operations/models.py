@@ -452,8 +452,8 @@ def public_features(public: PublicFile, target: str | None) -> Any:
     return read_public(public)
 
 
-def release_model(counted: CountedModel) -> ModelReleased | None:
-    """Release a counted model to its destination; None if nobody approves, and then nothing was spent.
+def release_model(counted: CountedModel) -> ModelReleased:
+    """Release a counted model to its destination.
 
     Raises
     ------
@@ -578,8 +578,8 @@ def _counted(
     if labels and records.classes is None:
         tables, targets, ids = zip(*batches, strict=True)
         units = None if model.max_per_unit is None else pyarrow().chunked_array(ids)
-        table, target = pyarrow().concat_tables(tables), np.concatenate(targets)
-        tried(lambda: model.partial_fit(table, target, units=units), _not_learned())
+        every = pyarrow().concat_tables(tables), np.concatenate(targets)
+        tried(partial(model.partial_fit, *every, units=units), _not_learned())
         return model
     number = 0
     classes = records.classes
@@ -924,8 +924,8 @@ def synthesize(
     *,
     rows: int | None = None,
     seed: int | None = None,
-) -> TableWritten | None:
-    """Release the marginals of files, and write a synthetic table; None where a person declined.
+) -> TableWritten:
+    """Release the marginals of files, and write a synthetic table.
 
     The model is kept in the ``.hush`` file of the destination: further tables are drawn from it by
     ``hushsum sample`` without spending anything. ``rows`` is by default the released number of records.
@@ -950,8 +950,6 @@ def synthesize(
         raise DataRefused("the files must have records", got="none")
     counted = TrainingFiles(sources, tuple(columns), cells=cells, unit_column=unit_column)
     released = release_model(CountedModel(model, choice, counted, to))
-    if released is None:
-        return None
     # From the file's content: a resumed release is that of the first run.
     drawn_from = model_of(released.function)
     assert isinstance(drawn_from, PrivateSynthesizer)

@@ -244,7 +244,11 @@ def test_other_settings_and_other_outputs_are_refused(watch: Watch, tmp_path: Pa
 
 
 def test_nothing_is_started_without_approval(watch: Watch) -> None:
-    assert start_or_continue(watch, NOW, approve=lambda plan: False) is None
+    def decline(plan: object) -> None:
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        start_or_continue(watch, NOW, approve=decline)
     assert not watch.state.exists()
 
 

@@ -751,7 +751,6 @@ def _release_model(running: RunningJob, request: ConfirmedModelRequest) -> None:
             most_numbers=most,
         )
     released = models.release_model(counted)
-    assert released is not None
     facts = describe_model(released.function, target=request.target, size=released.size)
     running.publish(job.function, request.name, output, facts)
 
