@@ -6,6 +6,7 @@ import csv
 import io
 import json as json_format
 import math
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -92,12 +93,11 @@ def query(
         raise UsageError("node", ("and ", Parameter("graph"), " go together"), got="one of them")
     head = {"of": terms.of, "level": terms.level}
     if points is not None:
-        chosen: Any = {"columns": records.columns, "set_column": records.set_column, "cells": records.cells}
-        answer = partial(query_file, function, points, terms, **chosen)
+        answer = partial(query_file, function, replace(records, paths=(points,)), terms)
         write_answers(answer, points, as_json=json, head=head)
         return
     if node is not None and graph is not None:
-        answered = query_nodes(function, node, graph, terms, columns=edges.columns, directed=edges.directed)
+        answered = query_nodes(function, node, graph, terms, edges)
     else:
         typed = [options.point_with_dates(each, "at") for each in at or []]
         answered = query_points(function, typed, terms, records.cells.dates)
@@ -131,7 +131,7 @@ def predict(
     """
     if output != STANDARD:
         check_answers_output(output, inputs=[model, points])
-    answer = partial(predict_file, model, points, columns=records.columns, cells=records.cells)
+    answer = partial(predict_file, model, replace(records, paths=(points,)))
     write_answers(answer, points, output, as_json=json)
 
 

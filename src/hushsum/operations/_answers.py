@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
@@ -22,9 +22,7 @@ from hushsum.files import FileKind, RollbackGuard
 from hushsum.kernels import ColumnKernel, kernel_in_words, positive_integer
 from hushsum.records import (
     NO_DATES,
-    PLAIN,
     Bounds,
-    CellFormat,
     DateFormat,
     choose_columns,
     columns_in_words,
@@ -32,13 +30,22 @@ from hushsum.records import (
     numbers_of,
     open_batches,
     pyarrow,
-    read_edges,
 )
 from hushsum.releases import ESTIMATORS, Bundle, NoisyTable, ReleasedFunction, TableFunction, normal_answers
 from hushsum.secret_functions import ServedFunction, SqliteStore, reopen
 from hushsum.tables import Marginals
 
-from ._files import STANDARD, Progress, TallyDescription, kind_of, open_function, open_released
+from ._files import (
+    STANDARD,
+    EdgeColumns,
+    Progress,
+    RecordFiles,
+    TallyDescription,
+    kind_of,
+    open_file,
+    open_function,
+    open_released,
+)
 
 if TYPE_CHECKING:
     from .models import SecretModel
@@ -159,13 +166,7 @@ def _coordinate(value: float | str, is_date: bool, dates: DateFormat) -> float:
 
 
 def query_nodes(
-    source: str,
-    nodes: Sequence[str],
-    graph: str,
-    terms: QueryTerms,
-    *,
-    columns: Sequence[str] | None = None,
-    directed: bool = False,
+    source: str, nodes: Sequence[str], graph: str, terms: QueryTerms, edges: EdgeColumns
 ) -> AnsweredPoints:
     """Answers at nodes of a graph, whose neighbours are looked up in a public edge list.
 
@@ -179,27 +180,20 @@ def query_nodes(
         got = f"it for a function of {columns_in_words(function.dim)}"
         remedy = ("give a point with ", NameOf("at"))
         raise UsageError("node", "is for functions of sets", got=got, remedy=remedy)
-    sets = read_edges(graph, columns=columns, directed=directed).neighbours(nodes)
-    return _ask(function, list(nodes), sets, terms)
+    return _ask(function, list(nodes), edges.read([graph]).neighbours(nodes), terms)
 
 
 def query_file(
-    source: str,
-    path: str,
-    terms: QueryTerms,
-    *,
-    columns: Sequence[str] | None = None,
-    set_column: str | None = None,
-    cells: CellFormat = PLAIN,
-    progress: Progress | None = None,
+    source: str, points: RecordFiles, terms: QueryTerms, *, progress: Progress | None = None
 ) -> Iterator[AnsweredPoints]:
-    """Answers at the points of a CSV, Parquet or Arrow file, batch by batch, in bounded memory.
+    """Answers at the points of one CSV, Parquet or Arrow file, batch by batch, in bounded memory.
 
     Columns are found by the names the function knows; ``columns`` gives other names, in the function's order,
     and a function without names takes all columns in the file's order. For a function of sets,
     ``set_column`` names the column of them, unless the file has one column only. ``cells`` are read as
     declared.
     """
+    (path,), columns = points.paths, points.columns
     if source == path == "-":
         remedy = "give one as a file"
         raise UsageError("function and points cannot both come from standard input", remedy=remedy)
@@ -207,12 +201,12 @@ def query_file(
         rule = ("is for the points of ", NameOf("at"), ": a file is answered while it is read")
         raise UsageError("simultaneous", rule, remedy="leave it out, or query the function in Python")
     function = open_function(source)
-    if function.dim is None and set_column is None:
-        with open_batches(path, columns=columns, cells=cells) as peek:
+    if function.dim is None and points.set_column is None:
+        with open_batches(path, columns=columns, cells=points.cells) as peek:
             names = peek.column_names
         if path == "-" or len(names) != 1:
             raise UsageError("set_column", "must name the column of sets for this function")
-        set_column, columns = names[0], None
+        points, columns = replace(points, set_column=names[0], columns=None), None
     own, dim = function.columns, function.dim
 
     def answered(batch: Any) -> AnsweredPoints:
@@ -221,26 +215,24 @@ def query_file(
             raise UsageError("points", rule, got=batch.num_columns)
         renamed = own is not None and columns is not None and len(own) == batch.num_columns
         queries = batch.rename_columns(list(own)) if renamed and own else batch
-        return _ask(function, with_dates(batch, cells.dates), queries, terms)
+        return _ask(function, with_dates(batch, points.cells.dates), queries, terms)
 
-    return _streamed(answered, path, own if columns is None else columns, cells, progress, set_column)
+    return _streamed(answered, points, own, progress)
 
 
 def _streamed(
     answered: Callable[[Any], AnsweredPoints],
-    path: str,
-    columns: Sequence[str] | None,
-    cells: CellFormat,
+    points: RecordFiles,
+    own: Sequence[str] | None,
     progress: Progress | None,
-    set_column: str | None = None,
 ) -> Iterator[AnsweredPoints]:
     """The answers to each batch of a file. The first is answered at once, so that an error is reported before
     anything is written.
     """
 
     def batches() -> Iterator[AnsweredPoints]:
-        with open_batches(path, columns=columns, set_column=set_column, cells=cells) as stream:
-            choose_columns(stream.column_names, cells.dates.columns, "dates")
+        with open_file(points, points.paths[0], points.columns or own) as stream:
+            choose_columns(stream.column_names, points.cells.dates.columns, "dates")
             for batch, _ in stream:
                 yield answered(batch)
                 if progress is not None:
@@ -548,19 +540,14 @@ def all_answers(model: Any, points: object, *, level: float | None = None) -> di
 
 
 def predict_file(
-    source: str,
-    path: str,
-    *,
-    columns: Sequence[str] | None = None,
-    cells: CellFormat = PLAIN,
-    progress: Progress | None = None,
+    source: str, points: RecordFiles, *, progress: Progress | None = None
 ) -> Iterator[AnsweredPoints]:
-    """Predictions at the points of a CSV, Parquet or Arrow file, batch by batch, in bounded memory.
+    """Predictions at the points of one CSV, Parquet or Arrow file, batch by batch, in bounded memory.
 
     Columns are found by the names the model was fitted with; ``columns`` gives other names, in the model's
     order. Dates are returned as dates.
     """
-    if source == path == STANDARD:
+    if source == points.paths[0] == STANDARD:
         raise UsageError("model and points cannot both come from standard input", remedy="give one as a file")
     from hushsum.models import load_model  # imports scikit-learn
 
@@ -574,9 +561,9 @@ def predict_file(
             raise UsageError("points", f"must have {columns_in_words(dim)} for this model", got=len(names))
         table = features_of(batch, names)
         known = table.rename_columns(own) if own is not None else np.column_stack(table.columns)
-        return AnsweredPoints(with_dates(batch, cells.dates), answers_of(model, known))
+        return AnsweredPoints(with_dates(batch, points.cells.dates), answers_of(model, known))
 
-    return _streamed(answered, path, own if columns is None else columns, cells, progress)
+    return _streamed(answered, points, own, progress)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -639,19 +626,15 @@ class ExactModel:
         """
         values = values_of(points, self.about["features"], self.dim)
         noise = self.served[0].noise_stderr
-        values_of_functions = np.column_stack([each(values) for each in self.served])
+        found = np.column_stack([each(values) for each in self.served])
         if self.about["classes"] is not None:
             from hushsum.models import labels_from_json
 
             labels = labels_from_json(self.about["classes"])
-            decision = (
-                np.column_stack((-values_of_functions, values_of_functions))
-                if values_of_functions.shape[1] == 1
-                else values_of_functions
-            )
+            decision = np.column_stack((-found, found)) if found.shape[1] == 1 else found
             prediction = labels[np.argmax(decision, axis=1)]
             return {"prediction": prediction, "decision": decision, "stderr": np.full(len(values), noise)}
-        value, prediction = values_of_functions[:, 0], np.maximum(values_of_functions[:, 0], noise)
+        value, prediction = found[:, 0], np.maximum(found[:, 0], noise)
         if self.about["target_bounds"] is not None:
             low, high = self.about["target_bounds"]
             value = value + (low + high) / 2.0

@@ -532,8 +532,7 @@ def _check_long_count(
 ) -> None:
     """Refuse what cannot be read twice or by others, and a checkpoint that cannot be written."""
     if STANDARD in paths and (engine is not None or checkpoint is not None):
-        rule = "needs files, which can be read again"
-        got = "standard input"
+        rule, got = "needs files, which can be read again", "standard input"
         remedy = "write it to a file first"
         raise UsageError("engine" if checkpoint is None else "checkpoint", rule, got=got, remedy=remedy)
     if checkpoint is not None:
@@ -582,10 +581,8 @@ class _Resumption:
 def _files_as_they_are(paths: Sequence[str]) -> list[list[Any]]:
     """The files of a job, to notice that one has changed since a checkpoint."""
     places = [shown_path(path) if is_url(path) else os.path.abspath(path) for path in paths]
-    return [
-        [place, state.size, state.modified]
-        for place, state in zip(places, map(file_state, paths), strict=True)
-    ]
+    states = map(file_state, paths)
+    return [[place, each.size, each.modified] for place, each in zip(places, states, strict=True)]
 
 
 # Every batch visits all rows of a table, so a large table takes more records at a time.
@@ -716,14 +713,9 @@ def tally_records(
     else:
 
         def empty(kernel: Kernel, columns: Sequence[str] | None) -> Tally:
-            return empty_tally(
-                kernel,
-                chosen,
-                bounds=records.bounds,
-                columns=columns,
-                max_per_unit=records.max_per_unit,
-                cells=records.cells,
-            )
+            cap, cells = records.max_per_unit, records.cells
+            bounds = records.bounds
+            return empty_tally(kernel, chosen, bounds=bounds, columns=columns, max_per_unit=cap, cells=cells)
 
         counting = Counting(records, kernel, empty, threads, progress)
         if engine is not None:
@@ -791,14 +783,9 @@ class Counting:
         """Count with an engine; the first batch says how many columns the kernel has."""
         batch, columns = first_batch(self.records)
         paths, tally = self.records.paths, self._empty(batch, columns)
-        shared: dict[str, Any] = {
-            "columns": columns,
-            "unit_column": self.records.unit_column,
-            "set_column": self.records.set_column,
-            "cells": self.records.cells,
-            "threads": self.threads,
-            "progress": self.progress,
-        }
+        names = ("unit_column", "set_column", "cells")
+        shared: dict[str, Any] = {name: getattr(self.records, name) for name in names}
+        shared |= {"columns": columns, "threads": self.threads, "progress": self.progress}
         lasting: dict[str, Any] = {
             "checkpoint": None if checkpoint is None else checkpoint.path,
             "checkpoint_every": DEFAULT_SECONDS if checkpoint is None else checkpoint.every,

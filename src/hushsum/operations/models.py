@@ -391,13 +391,8 @@ class ModelReleased(Delivered[Bundle]):
 
     def _described(self) -> dict[str, Any]:
         about = self.function.about
-        return {
-            "model": about["model"],
-            "parameters": about["parameters"],
-            "columns": about["feature_names"],
-            "claim": self.claim.in_numbers(),
-            "assumptions": list(about["assumptions"]),
-        }
+        shown = {name: about[name] for name in ("model", "parameters", "assumptions")}
+        return {**shown, "columns": about["feature_names"], "claim": self.claim.in_numbers()}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -461,23 +456,15 @@ def release_model(counted: CountedModel) -> ModelReleased:
         if the remaining budget is too small; nothing is released.
     """
     model, records = counted.model, counted.records
-    claim = model.claim()
-
-    def make() -> Bundle:
-        return model.release().released_
-
+    persons = [] if records.unit_column is None else [records.unit_column]
+    parameters = to_json("parameters", counted.choice.parameters)
     subject = {"model": type(model).__name__, "output": counted.to.name, **_described(model)}
     return deliver(
-        Prepared(claim, subject, make),
+        Prepared(model.claim(), subject, lambda: model.release().released_),
         counted.to,
         ModelReleased,
         sources=[*records.paths, *([] if records.public is None else [records.public.path])],
-        settings=[
-            to_json("parameters", counted.choice.parameters),
-            records.columns,
-            records.target,
-            *([] if records.unit_column is None else [records.unit_column]),
-        ],
+        settings=[parameters, records.columns, records.target, *persons],
     )
 
 
@@ -627,9 +614,8 @@ class SecretModel:
 
     def save(self, place: Path, *, encryption_key: bytes | None) -> None:
         """Write it down, for the owner of the process alone."""
-        save_secret_functions(
-            self.functions, place.with_suffix(".secret"), about=self.about, encryption_key=encryption_key
-        )
+        path = place.with_suffix(".secret")
+        save_secret_functions(self.functions, path, about=self.about, encryption_key=encryption_key)
 
     @classmethod
     def load(cls, place: Path, *, encryption_key: bytes | None) -> SecretModel:
@@ -640,17 +626,14 @@ class SecretModel:
         """Pay once, and open the functions for questions. Resumes wherever an earlier attempt ended."""
         booking = Booking.of(ledger.budget(), ledger.idempotency_key)
         assert booking is not None
-        serving: dict[str, Any] = {
-            **self.about["promise"],
-            **{name: self.about[name] for name in ("most_questions", "calibration")},
-        }
+        serving: dict[str, Any] = {name: self.about[name] for name in ("most_questions", "calibration")}
+        serving |= self.about["promise"]
         first: ServedFunction | None = None
         # The last one pays: what is paid for is there.
         for number, function in reversed(list(enumerate(self.functions))):
-            paid: dict[str, Any] = (
-                {} if number else {"budget": booking.budget, "idempotency_key": booking.idempotency_key}
-            )
-            first = serve(function, store=SqliteStore(answers_file(place, number)), **serving, **paid)
+            if not number:
+                serving |= {"budget": booking.budget, "idempotency_key": booking.idempotency_key}
+            first = serve(function, store=SqliteStore(answers_file(place, number)), **serving)
         assert first is not None
         with suppress(AlreadyPublished):
             spend_json(booking, first.claim, subject_of(first), lambda: {"opened": True})
@@ -805,12 +788,8 @@ class TableWritten:
     def as_json(self) -> dict[str, Any]:
         """The result for a machine."""
         listed = [{"columns": list(members), "error": error} for members, error in self.errors.items()]
-        return {
-            "output": self.output,
-            "rows": self.rows,
-            "expected_errors": listed,
-            "release": self.released.as_json(),
-        }
+        shown = {"output": self.output, "rows": self.rows, "expected_errors": listed}
+        return {**shown, "release": self.released.as_json()}
 
 
 def read_declarations(path: str) -> dict[str, DeclaredColumn]:
@@ -881,10 +860,8 @@ def declared_dates(text: str) -> tuple[str, DeclaredColumn]:
     name, _, rest = text.partition("=")
     parts = rest.split(":")
     if not name or not 2 <= len(parts) <= 3 or (len(parts) == 3 and not parts[2].isdecimal()):
-        rule, remedy = (
-            "must be NAME=FIRST:LAST or NAME=FIRST:LAST:BINS",
-            "such as hired=2015-01-01:2024-12-31",
-        )
+        rule = "must be NAME=FIRST:LAST or NAME=FIRST:LAST:BINS"
+        remedy = "such as hired=2015-01-01:2024-12-31"
         raise UsageError("date", rule, got="something else", remedy=remedy)
     return name, DateColumn(parts[0], parts[1], bins=int(parts[2]) if len(parts) == 3 else 12)
 
