@@ -12,12 +12,14 @@ from ._drawing import (
     Picture,
     PixelMap,
     TwoColumnMap,
+    View,
     check_format,
+    function_picture,
     label_dates,
     new_figure,
     save_figure,
+    shown_answers,
 )
-from ._functions import View, function_picture, shown_answers
 from ._heat_map import (
     MAP_FORMATS,
     MAP_METHOD,

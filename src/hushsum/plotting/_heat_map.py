@@ -31,8 +31,7 @@ from hushsum.privacy import BookingKeywords, Claim, Relation, StatementKeywords
 from hushsum.records import Bounds, DeclaredBounds
 from hushsum.releases import BoxesFunction, ReleasedFunction, check_level, normal_quantile
 
-from ._drawing import FORMATS, Picture, PixelMap, check_format, save_figure
-from ._functions import never_negative
+from ._drawing import FORMATS, Picture, PixelMap, check_format, never_negative, save_figure
 from ._web_page import web_page
 
 if TYPE_CHECKING:

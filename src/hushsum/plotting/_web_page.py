@@ -34,8 +34,7 @@ from hushsum.releases import (
 )
 from hushsum.tables import FourierFeatures
 
-from ._drawing import check_format
-from ._functions import View
+from ._drawing import View, check_format
 
 _INSTALLED: Final = Path(__file__).parents[1] / "_browser"
 _SOURCE: Final = Path(__file__).parents[2] / "browser"

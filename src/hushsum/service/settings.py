@@ -154,9 +154,10 @@ class Settings:
         known = os.environ if environment is None else environment
         values: dict[str, Any] = {}
         for each in fields(cls):
+            kind: type[Any] = type(each.default)
             text = _text(known, each.name, secret=each.metadata["secret"])
             try:
-                values |= {each.name: type(each.default)(text)} if text else {}
+                values |= {each.name: kind(text)} if text else {}
             except ValueError:
                 rule = f"{PREFIX}{each.name.upper()} must be a number"
                 raise UsageError(rule, got="something else") from None
