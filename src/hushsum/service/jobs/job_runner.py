@@ -47,9 +47,13 @@ from hushsum.operations import (
 from hushsum.planning import KernelSpec, MethodSpec, TableSpec
 from hushsum.privacy import Claim, ReleaseRequest
 from hushsum.records import CellFormat, clipping_allowed
-from hushsum.service.logs import described, log_event
-from hushsum.service.problem_types import problem, problem_of_error
-from hushsum.service.schemas import (
+from hushsum.streams import Stream, open_stream
+from hushsum.tables import reading_as_json, reading_from_json
+from hushsum.tally import load_tally, public_header
+
+from ..logs import described, log_event
+from ..problem_types import problem, problem_of_error
+from ..schemas import (
     UPLOAD_NAME,
     ConfirmedModelRequest,
     ConfirmedReleaseRequest,
@@ -59,24 +63,10 @@ from hushsum.service.schemas import (
     StreamStepRequest,
     TallyRequest,
 )
-from hushsum.service.settings import FOLDERS, Settings
-from hushsum.service.store import (
-    MOST_ATTEMPTS,
-    Actor,
-    Datasets,
-    Job,
-    Quota,
-    Store,
-    StoredFunction,
-    StoredTally,
-    now,
-)
-from hushsum.service.store.datasets import DELETED, STATE_BYTES, USED
-from hushsum.service.store.job_queue import CANCELLED, CLOSED, FAILED, QUEUED, RUNNING, stop_problem
-from hushsum.streams import Stream, open_stream
-from hushsum.tables import reading_as_json, reading_from_json
-from hushsum.tally import load_tally, public_header
-
+from ..settings import FOLDERS, Settings
+from ..store import MOST_ATTEMPTS, Actor, Datasets, Job, Quota, Store, StoredFunction, StoredTally, now
+from ..store.datasets import DELETED, STATE_BYTES, USED
+from ..store.job_queue import CANCELLED, CLOSED, FAILED, QUEUED, RUNNING, stop_problem
 from .requests import (
     DERIVED,
     choice_of,

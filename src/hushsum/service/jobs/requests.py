@@ -17,16 +17,11 @@ from hushsum.operations import PublicFile
 from hushsum.privacy import Claim
 from hushsum.records import CellFormat
 from hushsum.releases import PUBLIC_SAMPLE
-from hushsum.service.schemas import (
-    ModelClaimRequest,
-    PublicRequest,
-    ReleaseClaimRequest,
-    RequestBody,
-    bounds_of,
-)
-from hushsum.service.settings import Settings
-from hushsum.service.store import Datasets, StoredTally
-from hushsum.service.store.datasets import WAITING
+
+from ..schemas import ModelClaimRequest, PublicRequest, ReleaseClaimRequest, RequestBody, bounds_of
+from ..settings import Settings
+from ..store import Datasets, StoredTally
+from ..store.datasets import WAITING
 
 if TYPE_CHECKING:
     from hushsum.operations.models import ModelChoice

@@ -17,10 +17,10 @@ import time
 from functools import partial
 
 from hushsum.errors import HushsumError
-from hushsum.service.logs import described, log_event, start_logs
-from hushsum.service.settings import Settings
-from hushsum.service.store import Store
 
+from ..logs import described, log_event, start_logs
+from ..settings import Settings
+from ..store import Store
 from .job_runner import JobRunner
 
 _IDLE_SECONDS = 1.0

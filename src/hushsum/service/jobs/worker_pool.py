@@ -11,8 +11,8 @@ import time
 from contextlib import suppress
 from typing import Final
 
-from hushsum.service.logs import described, log_event
-from hushsum.service.settings import SOURCE, Settings
+from ..logs import described, log_event
+from ..settings import SOURCE, Settings
 
 _CHECK_SECONDS = 0.3
 # How long the pool waits for all workers together to stop. A worker that is killed leaves nothing undone: its

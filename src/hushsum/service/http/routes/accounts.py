@@ -10,9 +10,6 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic.json_schema import SkipJsonSchema
 
 from hushsum.errors import UsageError
-from hushsum.service.http.authentication import ADMINISTRATOR, SCOPES, Caller, existing
-from hushsum.service.http.context import Admin, AnyCaller, Call, ContextDependency, ThreadedRoute
-from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.logs import log_event
 from hushsum.service.schemas import (
     AccountRequest,
@@ -26,6 +23,10 @@ from hushsum.service.schemas import (
 from hushsum.service.store import Account, Identity, IssuedToken, LogEntry, Token
 from hushsum.service.store.accounts import TICKET_SECONDS, new_token
 from hushsum.service.store.database import LAST_SEQUENCE, MOST_LINES
+
+from ..authentication import ADMINISTRATOR, SCOPES, Caller, existing
+from ..context import Admin, AnyCaller, Call, ContextDependency, ThreadedRoute
+from ..problem_responses import Refusal
 
 if TYPE_CHECKING:
     from hushsum.service.http.oidc import SignIn

@@ -18,10 +18,6 @@ from hushsum.ledger import DatasetTerms
 from hushsum.operations import amount, status_of
 from hushsum.planning import PlanRequest as DeclaredPlan
 from hushsum.planning import TableSpec
-from hushsum.service.http.authentication import existing
-from hushsum.service.http.context import Call, IdempotencyKey, Releaser, ThreadedRoute, Uploader
-from hushsum.service.http.problem_responses import Refusal
-from hushsum.service.http.uploads import receive_upload, store_upload
 from hushsum.service.jobs.job_runner import delete_exact_model_files
 from hushsum.service.schemas import (
     SAMPLE_HEADER,
@@ -38,6 +34,11 @@ from hushsum.service.schemas import (
 from hushsum.service.store import Dataset, JobState, ListedUpload, StoredTally, Upload
 from hushsum.service.store.datasets import DELETED, WAITING
 from hushsum.service.store.rows import new_id
+
+from ..authentication import existing
+from ..context import Call, IdempotencyKey, Releaser, ThreadedRoute, Uploader
+from ..problem_responses import Refusal
+from ..uploads import receive_upload, store_upload
 
 router = APIRouter(prefix="/datasets", tags=["datasets"], route_class=ThreadedRoute)
 

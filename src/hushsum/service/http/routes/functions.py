@@ -12,11 +12,6 @@ from pydantic import ValidationError
 
 from hushsum.errors import UsageError
 from hushsum.operations import ExactModel
-from hushsum.service.http.authentication import ANALYST, existing
-from hushsum.service.http.compute_pool import unless_client_leaves
-from hushsum.service.http.context import Context, Querier, Releaser, ThreadedRoute
-from hushsum.service.http.problem_responses import Refusal
-from hushsum.service.http.request_limits import read_body, too_large
 from hushsum.service.queries import (
     ARROW,
     JSON,
@@ -38,6 +33,11 @@ from hushsum.service.schemas import (
     QueryResponse,
 )
 
+from ..authentication import ANALYST, existing
+from ..compute_pool import unless_client_leaves
+from ..context import Context, Querier, Releaser, ThreadedRoute
+from ..problem_responses import Refusal
+from ..request_limits import read_body, too_large
 from .datasets import end_exact_model
 
 router = APIRouter(prefix="/functions", tags=["functions"], route_class=ThreadedRoute)

@@ -21,17 +21,6 @@ from hushsum.errors import HushsumError, UsageError
 from hushsum.kernels import is_signed, kernel_names, parameter_names
 from hushsum.planning import MethodSpec
 from hushsum.privacy import MOST_STEPS, ReleaseRequest
-from hushsum.service.http.authentication import existing
-from hushsum.service.http.context import (
-    Call,
-    IdempotencyKey,
-    Releaser,
-    RepeatedKey,
-    ThreadedRoute,
-    UploaderOrReleaser,
-)
-from hushsum.service.http.problem_responses import Refusal
-from hushsum.service.http.request_limits import ConcurrencyLimit
 from hushsum.service.jobs.requests import release_assumptions
 from hushsum.service.schemas import (
     ConfirmedModelRequest,
@@ -52,6 +41,11 @@ from hushsum.service.schemas import (
 )
 from hushsum.service.store import Job, JobState, StoredTally
 from hushsum.service.store.job_queue import CANCELLED, DONE, ENDED
+
+from ..authentication import existing
+from ..context import Call, IdempotencyKey, Releaser, RepeatedKey, ThreadedRoute, UploaderOrReleaser
+from ..problem_responses import Refusal
+from ..request_limits import ConcurrencyLimit
 
 router = APIRouter(tags=["releases"], route_class=ThreadedRoute)
 

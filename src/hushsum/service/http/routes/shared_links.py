@@ -7,14 +7,14 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import FileResponse
 
-from hushsum.service.http.authentication import existing
-from hushsum.service.http.context import ContextDependency, Releaser, ReleaserOrAdmin, ThreadedRoute
-from hushsum.service.http.problem_responses import Refusal
-from hushsum.service.http.request_limits import address_group
 from hushsum.service.schemas import IssuedShareResponse, SharedFunctionResponse, ShareRequest, ShareResponse
 from hushsum.service.store import Share, SharedFunction, later, now
 from hushsum.service.store.rows import new_id
 
+from ..authentication import existing
+from ..context import ContextDependency, Releaser, ReleaserOrAdmin, ThreadedRoute
+from ..problem_responses import Refusal
+from ..request_limits import address_group
 from .functions import QUERY, answered, function_file
 from .system import assets
 

@@ -16,13 +16,14 @@ from fastapi import APIRouter, Request, Response
 
 from hushsum.errors import SERVICE, FileRefused, HushsumError
 from hushsum.plotting import reader_folder, reader_module
-from hushsum.service.http import metrics
-from hushsum.service.http.authentication import existing
-from hushsum.service.http.context import Admin, Context, ContextDependency, ThreadedRoute
-from hushsum.service.http.request_limits import address_group
 from hushsum.service.queries import answer_once
 from hushsum.service.schemas import HealthResponse, LedgerStateResponse, RestoreRequest, RestoreResponse
 from hushsum.service.store.database import folder_trouble
+
+from .. import metrics
+from ..authentication import existing
+from ..context import Admin, Context, ContextDependency, ThreadedRoute
+from ..request_limits import address_group
 
 router = APIRouter(tags=["system"], route_class=ThreadedRoute)
 
