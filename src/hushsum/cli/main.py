@@ -173,18 +173,12 @@ def _refused_by_the_system(error: OSError) -> str:
 
 def _interrupted() -> str:
     """What an interruption leaves behind, of a command that spends."""
-    if not may_have_spent():
-        return "interrupted"
-
-    return f"interrupted; {what_was_spent()}"
+    return f"interrupted; {what_was_spent()}" if may_have_spent() else "interrupted"
 
 
 def _debited() -> str:
     """The end of a sentence about a release that failed after its debit; mostly empty."""
-    if not may_have_spent():
-        return ""
-
-    return f"; {what_was_spent()}" if debit_stands() else ""
+    return f"; {what_was_spent()}" if may_have_spent() and debit_stands() else ""
 
 
 def _misused(error: Any) -> int:

@@ -191,21 +191,15 @@ def show(
     if json:
         write_json(description.as_json())
     elif isinstance(description, FunctionDescription):
-        _write_function(description)
+        about = description.function.describe()
+        write(about.claim.sentence() + "\n")
+        size = [] if description.size is None else [("size", bytes_in_words(description.size))]
+        write_facts([*about.facts(), *size])
     elif isinstance(description, ModelDescription):
         _write_model(description)
     else:
         write(description.as_json()["warning"] + "\n")
         write_tally(description)
-
-
-def _write_function(description: FunctionDescription) -> None:
-    about = description.function.describe()
-    write(about.claim.sentence() + "\n")
-    facts = about.facts()
-    if description.size is not None:
-        facts.append(("size", bytes_in_words(description.size)))
-    write_facts(facts)
 
 
 def _write_model(description: ModelDescription) -> None:

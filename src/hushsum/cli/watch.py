@@ -82,7 +82,12 @@ def watch(
     with warnings_printed():
         watcher = start_or_continue(followed, time.time(), encryption_key=key, approve=approve)
     if new:
-        _tell_start(followed, watcher)
+        plan = watcher.stream.plan
+        tell(plan.claim.sentence())
+        tell(
+            f"Started {followed.state} (CONFIDENTIAL). Step 1 is due at {watcher.clock.in_words(1)}. "
+            f"{_all(plan)} together keep the claim; {_noise(plan)}."
+        )
     try:
         with warnings_printed():
             _follow(watcher, once=once, threads=threads, json=json)
@@ -107,15 +112,6 @@ def _follow(watcher: Watcher, *, once: bool, threads: int | None, json: bool) ->
             return
         while (left := watcher.next_due - time.time()) > 0:
             time.sleep(min(left, _LONGEST_SLEEP))
-
-
-def _tell_start(followed: Watch, watcher: Watcher) -> None:
-    plan = watcher.stream.plan
-    tell(plan.claim.sentence())
-    tell(
-        f"Started {followed.state} (CONFIDENTIAL). Step 1 is due at {watcher.clock.in_words(1)}. "
-        f"{_all(plan)} together keep the claim; {_noise(plan)}."
-    )
 
 
 def _all(plan: StreamPlan) -> str:

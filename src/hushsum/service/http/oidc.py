@@ -589,9 +589,23 @@ class SignIn:
         Refusal
             if anything is not as it must be.
         """
+        now = self._clock()
+        flow = flow_of(cookie, self.terms, now)
         with self.watching(address):
-            strained = self._failures.left(address_group(address)) < 1.0
-            return self._resume(cookie, response, strained=strained)
+            if flow is None or not same(response.get("state", ""), flow.state):
+                raise stale()
+            with self._place(strained=self._failures.left(address_group(address)) < 1.0):
+                names_issuer = self.provider.metadata.get().names_issuer
+                # RFC 9207: a response of another provider must not be accepted.
+                if response.get("iss", "" if names_issuer else self.terms.issuer) != self.terms.issuer:
+                    raise not_proven("the response is another provider's")
+                if "error" in response:
+                    raise not_proven("the sign-in was cancelled there")
+                code = response.get("code", "")
+                if not 0 < len(code) <= _LONGEST_CODE:
+                    raise not_proven("it gave no code")
+                token = self.provider.exchange(code, flow.verifier)
+                return flow, identify(token, self.provider, self.terms, flow, now)
 
     @contextmanager
     def watching(self, address: str) -> Iterator[None]:
@@ -605,24 +619,6 @@ class SignIn:
             if refusal.status_code < 500 and not self._failures.take(address_group(address)):
                 raise too_often() from None
             raise
-
-    def _resume(self, cookie: str, response: Mapping[str, str], *, strained: bool) -> tuple[Flow, Person]:
-        now = self._clock()
-        flow = flow_of(cookie, self.terms, now)
-        if flow is None or not same(response.get("state", ""), flow.state):
-            raise stale()
-        with self._place(strained=strained):
-            names_issuer = self.provider.metadata.get().names_issuer
-            # RFC 9207: a response of another provider must not be accepted.
-            if response.get("iss", "" if names_issuer else self.terms.issuer) != self.terms.issuer:
-                raise not_proven("the response is another provider's")
-            if "error" in response:
-                raise not_proven("the sign-in was cancelled there")
-            code = response.get("code", "")
-            if not 0 < len(code) <= _LONGEST_CODE:
-                raise not_proven("it gave no code")
-            token = self.provider.exchange(code, flow.verifier)
-            return flow, identify(token, self.provider, self.terms, flow, now)
 
     @contextmanager
     def _place(self, *, strained: bool = False) -> Iterator[None]:
