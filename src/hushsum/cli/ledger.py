@@ -17,17 +17,7 @@ from hushsum.privacy import PROMISE, RECORD, RULE_ON_DELTA, ReleaseRequest
 
 from . import options
 from .declared_options import Reworded, Taking, command_group
-from .output import (
-    as_text,
-    reader_may_leave,
-    tell,
-    warn,
-    write,
-    write_facts,
-    write_json,
-    write_result,
-    write_table,
-)
+from .output import as_text, show, tell, warn, write, write_facts, write_json, write_result, write_table
 from .release_report import account_in_words
 
 if TYPE_CHECKING:
@@ -338,9 +328,7 @@ def _write_bar(status: DatasetStatus) -> None:
     bar.append(f"  {100 * share:.3g} % spent", style="not bold")
     if status.account.state != "open":
         bar.append(f"  {status.account.state}", style="bold red")
-    with reader_may_leave():
-        Console(file=sys.stdout, highlight=False, soft_wrap=True).print(bar)
-        sys.stdout.flush()
+    show(bar, Console(file=sys.stdout, highlight=False, soft_wrap=True))
 
 
 def _facts(status: DatasetStatus) -> list[tuple[str, str]]:

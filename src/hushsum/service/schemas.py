@@ -779,6 +779,9 @@ class ConfirmedModelRequest(ModelClaimRequest):
     confirm: Digest
 
 
+Confirmed = ConfirmedReleaseRequest | ConfirmedStreamRequest | ConfirmedModelRequest
+
+
 class PredictedErrorResponse(ResponseBody):
     """The expected error at one point: ``of`` names the answer, ``note`` the basis of the prediction."""
 

@@ -13,7 +13,7 @@ from hushsum.service.settings import Settings
 from hushsum.service.store import Accounts, SharedFunction, Shares
 
 from .problem_responses import Refusal
-from .request_limits import FairThreads, RateLimit, too_often
+from .request_limits import FairThreads, RateLimit
 
 V = TypeVar("V")
 ADMINISTRATOR: Final = "administrator"
@@ -177,8 +177,7 @@ class SharedLinks:
         Refusal
             404 if there is nothing; 429 if the address or the link is used too often.
         """
-        if not self._addresses.take(address):
-            raise too_often()
+        self._addresses.spend(address)
         existing(self._on)
         found = self._known.get(key)
         if found is None:
@@ -186,13 +185,11 @@ class SharedLinks:
             if _KEY.fullmatch(key):
                 found = await self._lookups.run(address, self._shares.open, key)
             if found is None:
-                if not self._failures.take(address):
-                    raise too_often()
+                self._failures.spend(address)
                 raise nothing_here()
             self._known.put(key, found, generation=generation)
         existing(found.works)
-        if not self._links.take(found.share):
-            raise too_often()
+        self._links.spend(found.share)
         return found
 
     def clear_cache(self) -> None:

@@ -16,13 +16,7 @@ from hushsum.privacy import Claim
 from hushsum.service.jobs import WorkerPool
 from hushsum.service.jobs.requests import confirmation, public_file
 from hushsum.service.queries import FunctionCache
-from hushsum.service.schemas import (
-    ConfirmedModelRequest,
-    ConfirmedReleaseRequest,
-    ConfirmedStreamRequest,
-    PublicRequest,
-    RequestBody,
-)
+from hushsum.service.schemas import Confirmed, PublicRequest, RequestBody
 from hushsum.service.settings import Settings
 from hushsum.service.store import Actor, AnswerGuard, Dataset, Function, Job, Store, StoredTally, Upload
 from hushsum.service.store.datasets import WAITING
@@ -38,7 +32,6 @@ if TYPE_CHECKING:
 
 V = TypeVar("V")
 Check = Callable[[], object]
-Confirmed = ConfirmedReleaseRequest | ConfirmedModelRequest | ConfirmedStreamRequest
 # Jobs that spend a claim.
 JobKind = Literal["release", "model", "stream"]
 

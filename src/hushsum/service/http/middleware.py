@@ -23,15 +23,7 @@ from hushsum.service.logs import described, log_event
 from .authentication import SHARED_PREFIX, Caller
 from .context import Call, Context, Needed
 from .problem_responses import Refusal, problem_response
-from .request_limits import (
-    BodyLimit,
-    ConcurrencyLimit,
-    RateLimit,
-    address_group,
-    bounded,
-    too_large,
-    too_often,
-)
+from .request_limits import BodyLimit, ConcurrencyLimit, RateLimit, address_group, bounded, too_large
 
 PUBLIC: Final = frozenset({"/", "/healthz", "/readyz", "/metrics", "/openapi.json", "/sign-in"})
 # The sign-in routes, which need no token and authenticate the caller themselves.
@@ -157,9 +149,7 @@ class RequestMiddleware:
         if not is_public(path):
             caller = await self._caller(scope, headers)
             scope["state"]["caller"] = caller
-            rate = self._queries if query else self._requests
-            if not rate.take(caller.account):
-                raise too_often()
+            (self._queries if query else self._requests).spend(caller.account)
         declared = headers.get(b"content-length", b"0")
         if not declared.isdigit() or int(declared[:20]) > limit.bytes:
             raise too_large(limit.bytes)
@@ -191,8 +181,7 @@ class RequestMiddleware:
             caller = await self._context.authenticator.find(token, group)
             if caller is not None:
                 return caller
-            if not self._failures.take(group):
-                raise too_often()
+            self._failures.spend(group)
         detail = "this needs a valid token, neither expired nor revoked; send it as Authorization: Bearer"
         raise Refusal(401, "unauthenticated", detail, {"www-authenticate": 'Bearer realm="hushsum"'})
 

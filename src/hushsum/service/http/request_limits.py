@@ -55,6 +55,11 @@ class RateLimit:
             self._buckets.popitem(last=False)
         return left >= amount
 
+    def spend(self, name: str) -> None:
+        """The same for one; 429 if none was left."""
+        if not self.take(name):
+            raise too_often()
+
 
 class ConcurrencyLimit:
     """Counts the running requests of each name, and refuses more than ``most``."""

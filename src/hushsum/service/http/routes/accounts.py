@@ -10,20 +10,12 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic.json_schema import SkipJsonSchema
 
 from hushsum.errors import UsageError
-from hushsum.service.logs import log_event
-from hushsum.service.schemas import (
-    AccountRequest,
-    IdentityRequest,
-    ProviderResponse,
-    QuotaUsage,
-    SignInResponse,
-    TokenRequest,
-    UsageResponse,
-)
-from hushsum.service.store import Account, Identity, IssuedToken, LogEntry, Token
-from hushsum.service.store.accounts import TICKET_SECONDS, new_token
-from hushsum.service.store.database import LAST_SEQUENCE, MOST_LINES
 
+from ...logs import log_event
+from ...schemas import AccountRequest, IdentityRequest, SignInResponse, TokenRequest, UsageResponse
+from ...store import Account, Identity, IssuedToken, LogEntry, Token
+from ...store.accounts import TICKET_SECONDS, new_token
+from ...store.database import LAST_SEQUENCE, MOST_LINES
 from ..authentication import ADMINISTRATOR, SCOPES, Caller, existing
 from ..context import Admin, AnyCaller, Call, ContextDependency, ThreadedRoute
 from ..problem_responses import Refusal
@@ -52,12 +44,14 @@ def usage(call: AnyCaller) -> UsageResponse:
     settings, store = call.settings, call.store
     kept = store.datasets.kept_by(call.account)
     tokens = store.accounts.tokens_of(call.account)
-    return UsageResponse(
-        bytes=QuotaUsage(used=kept.bytes, most=settings.owner_bytes),
-        cells=QuotaUsage(used=kept.cells, most=settings.owner_cells),
-        jobs=QuotaUsage(used=store.jobs.active_of(call.account), most=settings.owner_jobs),
-        tokens=QuotaUsage(used=sum(each.works for each in tokens), most=settings.max_tokens),
-    )
+    quotas = {
+        "bytes": (kept.bytes, settings.owner_bytes),
+        "cells": (kept.cells, settings.owner_cells),
+        "jobs": (store.jobs.active_of(call.account), settings.owner_jobs),
+        "tokens": (sum(each.works for each in tokens), settings.max_tokens),
+    }
+    found = {name: {"used": used, "most": most} for name, (used, most) in quotas.items()}
+    return UsageResponse.model_validate(found)
 
 
 @router.get("/accounts")
@@ -193,7 +187,7 @@ _PAGE: Final = """<!doctype html>
 async def sign_in_options(context: ContextDependency) -> SignInResponse:
     """The sign-in provider, if one is configured."""
     provider = context.sign_in
-    return SignInResponse(oidc=None if provider is None else ProviderResponse(name=provider.terms.name))
+    return SignInResponse.model_validate({"oidc": provider and {"name": provider.terms.name}})
 
 
 @sign_in_router.get("/oidc/start", status_code=303, response_class=Response, responses=_REDIRECT)

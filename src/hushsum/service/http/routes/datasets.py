@@ -18,8 +18,9 @@ from hushsum.ledger import DatasetTerms
 from hushsum.operations import amount, status_of
 from hushsum.planning import PlanRequest as DeclaredPlan
 from hushsum.planning import TableSpec
-from hushsum.service.jobs.job_runner import delete_exact_model_files
-from hushsum.service.schemas import (
+
+from ...jobs.job_runner import delete_exact_model_files
+from ...schemas import (
     SAMPLE_HEADER,
     SAMPLE_RECORDS,
     DatasetRequest,
@@ -31,10 +32,9 @@ from hushsum.service.schemas import (
     TallyRequest,
     WriteOffRequest,
 )
-from hushsum.service.store import Dataset, JobState, ListedUpload, StoredTally, Upload
-from hushsum.service.store.datasets import DELETED, WAITING
-from hushsum.service.store.rows import new_id
-
+from ...store import Dataset, JobState, ListedUpload, StoredTally, Upload
+from ...store.datasets import DELETED, WAITING
+from ...store.rows import new_id
 from ..authentication import existing
 from ..context import Call, IdempotencyKey, Releaser, ThreadedRoute, Uploader
 from ..problem_responses import Refusal

@@ -12,7 +12,8 @@ from pydantic import ValidationError
 
 from hushsum.errors import UsageError
 from hushsum.operations import ExactModel
-from hushsum.service.queries import (
+
+from ...queries import (
     ARROW,
     JSON,
     HeavyFunction,
@@ -23,7 +24,7 @@ from hushsum.service.queries import (
     largest_body,
     read_points,
 )
-from hushsum.service.schemas import (
+from ...schemas import (
     FunctionResponse,
     GrantRequest,
     GrantResponse,
@@ -32,7 +33,6 @@ from hushsum.service.schemas import (
     QueryRequest,
     QueryResponse,
 )
-
 from ..authentication import ANALYST, existing
 from ..compute_pool import unless_client_leaves
 from ..context import Context, Querier, Releaser, ThreadedRoute

@@ -21,8 +21,9 @@ from hushsum.errors import HushsumError, UsageError
 from hushsum.kernels import is_signed, kernel_names, parameter_names
 from hushsum.planning import MethodSpec
 from hushsum.privacy import MOST_STEPS, ReleaseRequest
-from hushsum.service.jobs.requests import release_assumptions
-from hushsum.service.schemas import (
+
+from ...jobs.requests import release_assumptions
+from ...schemas import (
     ConfirmedModelRequest,
     ConfirmedReleaseRequest,
     ConfirmedStreamRequest,
@@ -39,9 +40,8 @@ from hushsum.service.schemas import (
     StreamResponse,
     StreamStepRequest,
 )
-from hushsum.service.store import Job, JobState, StoredTally
-from hushsum.service.store.job_queue import CANCELLED, DONE, ENDED
-
+from ...store import Job, JobState, StoredTally
+from ...store.job_queue import CANCELLED, DONE, ENDED
 from ..authentication import existing
 from ..context import Call, IdempotencyKey, Releaser, RepeatedKey, ThreadedRoute, UploaderOrReleaser
 from ..problem_responses import Refusal

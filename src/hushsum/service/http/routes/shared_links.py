@@ -7,10 +7,9 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import FileResponse
 
-from hushsum.service.schemas import IssuedShareResponse, SharedFunctionResponse, ShareRequest, ShareResponse
-from hushsum.service.store import Share, SharedFunction, later, now
-from hushsum.service.store.rows import new_id
-
+from ...schemas import IssuedShareResponse, SharedFunctionResponse, ShareRequest, ShareResponse
+from ...store import Share, SharedFunction, later, now
+from ...store.rows import new_id
 from ..authentication import existing
 from ..context import ContextDependency, Releaser, ReleaserOrAdmin, ThreadedRoute
 from ..problem_responses import Refusal

@@ -16,10 +16,10 @@ from fastapi import APIRouter, Request, Response
 
 from hushsum.errors import SERVICE, FileRefused, HushsumError
 from hushsum.plotting import reader_folder, reader_module
-from hushsum.service.queries import answer_once
-from hushsum.service.schemas import HealthResponse, LedgerStateResponse, RestoreRequest, RestoreResponse
-from hushsum.service.store.database import folder_trouble
 
+from ...queries import answer_once
+from ...schemas import HealthResponse, LedgerStateResponse, RestoreRequest, RestoreResponse
+from ...store.database import folder_trouble
 from .. import metrics
 from ..authentication import existing
 from ..context import Admin, Context, ContextDependency, ThreadedRoute
