@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import json as json_format
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,8 +13,17 @@ from typing import Annotated, Any
 import typer
 
 from hushsum.declaration import ANY, Parameter, required, setting
+from hushsum.errors import FilePath, UsageError
 from hushsum.operations import LedgerOptions, RecordFiles, TrainingFiles
-from hushsum.records import names_in_words
+from hushsum.records import (
+    CategoryColumn,
+    DateColumn,
+    DeclaredColumn,
+    FlagColumn,
+    NumberColumn,
+    column_from_json,
+    names_in_words,
+)
 
 from . import options
 from .declared_options import Reworded, Without, option_name
@@ -269,10 +280,18 @@ def synthesize(
     hushsum synthesize visits.parquet --number age=0:120:24:whole --category sex=f,m --epsilon 1 \
 --delta 1e-6 -o synthetic.parquet
     """
-    from hushsum.operations.models import MODEL, declarations
+    from hushsum.operations.models import MODEL
     from hushsum.operations.models import synthesize as run
 
-    columns = declarations(declare, number or [], category or [], flag or [], date or [])
+    found = [] if declare is None else list(_read_declarations(declare).items())
+    found += map(declared_numbers, number or [])
+    found += map(declared_categories, category or [])
+    found += [(each, FlagColumn()) for each in flag or []]
+    found += map(declared_dates, date or [])
+    if not found or len(dict(found)) != len(found):
+        got = "none" if not found else "one of them twice"
+        remedy = "give a file of declarations, or an option for each column"
+        raise UsageError("columns", "must be declared, each once", got=got, remedy=remedy)
     given = {
         "epsilon": epsilon,
         "delta": delta,
@@ -286,7 +305,7 @@ def synthesize(
             replace(records, paths=tuple(files)),
             output,
             confirmation.destination(model or str(Path(output).with_suffix(MODEL)), ledger),
-            columns,
+            dict(found),
             {name: value for name, value in given.items() if value is not None},
             rows=rows,
             seed=seed,
@@ -298,3 +317,77 @@ def synthesize(
         ("claim", repr(made.released.claim)),
     ]
     confirmation.report(made.released, facts, json=json, result=made)
+
+
+def _read_declarations(path: str) -> dict[str, DeclaredColumn]:
+    """The declarations of a JSON file: an object by column name.
+
+    Raises
+    ------
+    UsageError
+        There is no such file, it is not JSON, or a declaration breaks a rule.
+    """
+    try:
+        data = json_format.loads(Path(path).read_text("utf-8"))
+    except (OSError, ValueError):
+        data = None
+    if not isinstance(data, dict) or not data:
+        rule = (FilePath(path, quoted=True), " must be a JSON object with a declaration of each column")
+        remedy = 'write for example {"age": {"kind": "numbers", "low": 0, "high": 120}}'
+        raise UsageError(rule, got="something else", remedy=remedy)
+    return {name: column_from_json(each) for name, each in data.items()}
+
+
+def declared_numbers(text: str) -> tuple[str, DeclaredColumn]:
+    """``NAME=LOW:HIGH[:BINS][:whole]``; a missing number is a label of its own.
+
+    >>> name, column = declared_numbers("age=0:120:12:whole")
+    >>> name, column.parts, column.whole
+    ('age', 12, True)
+    """
+    name, _, rest = text.partition("=")
+    parts = rest.split(":")
+    whole = parts[-1] == "whole"
+    if whole:
+        parts.pop()
+    try:
+        low, high = float(parts[0]), float(parts[1])
+        bins = int(parts[2]) if len(parts) == 3 else 16
+        if not name or len(parts) > 3:
+            raise ValueError
+    except (ValueError, IndexError):
+        rule = "must be NAME=LOW:HIGH, NAME=LOW:HIGH:BINS, or one of these with :whole at the end"
+        remedy = "write for example age=0:120:12:whole"
+        raise UsageError("number", rule, got="something else", remedy=remedy) from None
+    return name, NumberColumn(low, high, fill=low, bins=bins, whole=whole)
+
+
+def declared_categories(text: str) -> tuple[str, DeclaredColumn]:
+    """``NAME=A,B,C``: texts, or numbers where all of them are; others count as "other".
+
+    >>> declared_categories("ward=2,3")[1].values
+    (2, 3)
+    """
+    name, _, rest = text.partition("=")
+    values: list[Any] = rest.split(",")
+    if not name or not all(values):
+        rule = "must be NAME=VALUE,VALUE,..."
+        raise UsageError("category", rule, got="something else", remedy="write for example sex=f,m")
+    with suppress(ValueError):
+        values = [int(each) for each in values]
+    return name, CategoryColumn(values, unknown="other")
+
+
+def declared_dates(text: str) -> tuple[str, DeclaredColumn]:
+    """``NAME=FIRST:LAST[:BINS]`` in ISO dates; a missing date is a label of its own.
+
+    >>> declared_dates("hired=2015-01-01:2024-12-31:10")[1].size
+    11
+    """
+    name, _, rest = text.partition("=")
+    parts = rest.split(":")
+    if not name or not 2 <= len(parts) <= 3 or (len(parts) == 3 and not parts[2].isdecimal()):
+        rule = "must be NAME=FIRST:LAST or NAME=FIRST:LAST:BINS"
+        remedy = "such as hired=2015-01-01:2024-12-31"
+        raise UsageError("date", rule, got="something else", remedy=remedy)
+    return name, DateColumn(parts[0], parts[1], bins=int(parts[2]) if len(parts) == 3 else 12)

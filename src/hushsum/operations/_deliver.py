@@ -195,6 +195,11 @@ class LedgerOptions:
         ledger = Ledger(self.ledger, guard=self.guard)
         return ledger.dataset(self.dataset, part=self.part, to=self.to, who=self.who, fence=self.fence)
 
+    def key(self, sources: Sequence[str], budget: DatasetBudget, claim: Claim, *public: object) -> str:
+        """The idempotency key, by default one that follows from the command: see `release_key`."""
+        named = (budget.ledger_id, self.dataset, self.part, claim.as_json())
+        return self.idempotency_key or release_key(sources, *named, *public)
+
 
 @dataclass(frozen=True, slots=True)
 class LedgerRecord:
@@ -330,16 +335,8 @@ def deliver(
     budget = ledger.budget()
     assert ledger.dataset is not None
     place = str(Path(output).absolute()) if isinstance(output, str) else None
-    key = ledger.idempotency_key or release_key(
-        [each for each in sources if each != STANDARD],
-        budget.ledger_id,
-        ledger.dataset,
-        ledger.part,
-        claim.as_json(),
-        subject,
-        list(settings),
-        place,
-    )
+    files = [each for each in sources if each != STANDARD]
+    key = ledger.key(files, budget, claim, subject, list(settings), place)
 
     def record(*, again: bool) -> LedgerRecord:
         assert ledger.dataset is not None

@@ -39,7 +39,7 @@ from hushsum.streams import (
 )
 from hushsum.tally import Tally, TallyPattern
 
-from ._deliver import LedgerOptions, release_key
+from ._deliver import LedgerOptions
 from ._files import Progress, RecordFiles, check_columns, check_output, kind_of, open_file
 
 _UNITS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}
@@ -417,15 +417,8 @@ def _booked(prepared: PreparedStream, watch: Watch, settings: dict[str, Any]) ->
     ledger = watch.ledger
     assert ledger is not None
     budget = ledger.budget()
-    key = ledger.idempotency_key or release_key(
-        [],
-        budget.ledger_id,
-        ledger.dataset,
-        ledger.part,
-        prepared.claim.as_json(),
-        canonical_json(settings).decode(),
-        str(watch.state.absolute()),
-    )
+    place = str(watch.state.absolute())
+    key = ledger.key([], budget, prepared.claim, canonical_json(settings).decode(), place)
     release = replace(prepared.request.release, budget=budget, idempotency_key=key)
     return replace(prepared, request=replace(prepared.request, release=release))
 

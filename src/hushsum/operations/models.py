@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -44,14 +43,9 @@ from hushsum.models import (
 from hushsum.privacy import ANALYTIC, Booking, Claim, Promise, Relation, path_scale, spend_json
 from hushsum.records import (
     Bounds,
-    CategoryColumn,
-    DateColumn,
     DeclaredColumn,
-    FlagColumn,
-    NumberColumn,
     RecordStream,
     bounds_in_words,
-    column_from_json,
     default_bounds_refused,
     names_in_words,
     open_batches,
@@ -766,7 +760,6 @@ def answers_file(place: Path, number: int) -> Path:
 
 
 MODEL: Final = ".hush"
-_WHOLE: Final = "whole"
 
 
 @dataclass(frozen=True, slots=True)
@@ -790,106 +783,6 @@ class TableWritten:
         listed = [{"columns": list(members), "error": error} for members, error in self.errors.items()]
         shown = {"output": self.output, "rows": self.rows, "expected_errors": listed}
         return {**shown, "release": self.released.as_json()}
-
-
-def read_declarations(path: str) -> dict[str, DeclaredColumn]:
-    """The declarations of a JSON file: an object by column name.
-
-    Raises
-    ------
-    UsageError
-        There is no such file, it is not JSON, or a declaration breaks a rule.
-    """
-    try:
-        data = json.loads(Path(path).read_text("utf-8"))
-    except (OSError, ValueError):
-        data = None
-    if not isinstance(data, dict) or not data:
-        rule = (FilePath(path, quoted=True), " must be a JSON object with a declaration of each column")
-        remedy = 'write for example {"age": {"kind": "numbers", "low": 0, "high": 120}}'
-        raise UsageError(rule, got="something else", remedy=remedy)
-    return {name: column_from_json(each) for name, each in data.items()}
-
-
-def declared_numbers(text: str) -> tuple[str, DeclaredColumn]:
-    """``NAME=LOW:HIGH[:BINS][:whole]``; a missing number is a label of its own.
-
-    >>> name, column = declared_numbers("age=0:120:12:whole")
-    >>> name, column.parts, column.whole
-    ('age', 12, True)
-    """
-    name, _, rest = text.partition("=")
-    parts = rest.split(":")
-    whole = parts[-1] == _WHOLE
-    if whole:
-        parts.pop()
-    try:
-        low, high = float(parts[0]), float(parts[1])
-        bins = int(parts[2]) if len(parts) == 3 else 16
-        if not name or len(parts) > 3:
-            raise ValueError
-    except (ValueError, IndexError):
-        rule = "must be NAME=LOW:HIGH, NAME=LOW:HIGH:BINS, or one of these with :whole at the end"
-        remedy = "write for example age=0:120:12:whole"
-        raise UsageError("number", rule, got="something else", remedy=remedy) from None
-    return name, NumberColumn(low, high, fill=low, bins=bins, whole=whole)
-
-
-def declared_categories(text: str) -> tuple[str, DeclaredColumn]:
-    """``NAME=A,B,C``: texts, or numbers where all of them are; others count as "other".
-
-    >>> declared_categories("ward=2,3")[1].values
-    (2, 3)
-    """
-    name, _, rest = text.partition("=")
-    values: list[Any] = rest.split(",")
-    if not name or not all(values):
-        rule = "must be NAME=VALUE,VALUE,..."
-        raise UsageError("category", rule, got="something else", remedy="write for example sex=f,m")
-    with suppress(ValueError):
-        values = [int(each) for each in values]
-    return name, CategoryColumn(values, unknown="other")
-
-
-def declared_dates(text: str) -> tuple[str, DeclaredColumn]:
-    """``NAME=FIRST:LAST[:BINS]`` in ISO dates; a missing date is a label of its own.
-
-    >>> declared_dates("hired=2015-01-01:2024-12-31:10")[1].size
-    11
-    """
-    name, _, rest = text.partition("=")
-    parts = rest.split(":")
-    if not name or not 2 <= len(parts) <= 3 or (len(parts) == 3 and not parts[2].isdecimal()):
-        rule = "must be NAME=FIRST:LAST or NAME=FIRST:LAST:BINS"
-        remedy = "such as hired=2015-01-01:2024-12-31"
-        raise UsageError("date", rule, got="something else", remedy=remedy)
-    return name, DateColumn(parts[0], parts[1], bins=int(parts[2]) if len(parts) == 3 else 12)
-
-
-def declarations(
-    file: str | None,
-    numbers: Sequence[str],
-    categories: Sequence[str],
-    flags: Sequence[str],
-    dates: Sequence[str],
-) -> dict[str, DeclaredColumn]:
-    """The columns of a declaration file and of options, in this order.
-
-    Raises
-    ------
-    UsageError
-        No column is declared, or one twice.
-    """
-    found = [] if file is None else list(read_declarations(file).items())
-    found += [declared_numbers(each) for each in numbers]
-    found += [declared_categories(each) for each in categories]
-    found += [(each, FlagColumn()) for each in flags]
-    found += [declared_dates(each) for each in dates]
-    if not found or len(dict(found)) != len(found):
-        got = "none" if not found else "one of them twice"
-        remedy = "give a file of declarations, or an option for each column"
-        raise UsageError("columns", "must be declared, each once", got=got, remedy=remedy)
-    return dict(found)
 
 
 def synthesize(

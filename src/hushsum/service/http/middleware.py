@@ -22,7 +22,7 @@ from hushsum.service.logs import described, log_event
 
 from .authentication import SHARED_PREFIX, Caller
 from .context import Call, Context, Needed
-from .problem_responses import Refusal, problem_response
+from .problem_responses import ANY_ORIGIN, Refusal, problem_response
 from .request_limits import BodyLimit, ConcurrencyLimit, RateLimit, address_group, bounded, too_large
 
 PUBLIC: Final = frozenset({"/", "/healthz", "/readyz", "/metrics", "/openapi.json", "/sign-in"})
@@ -53,10 +53,7 @@ _HEADERS: Final = [
 _ONCE: Final = (b"authorization", b"host")
 _SECURE: Final = (b"strict-transport-security", b"max-age=63072000")
 # Headers of refusals by a shared link: its page has an origin of its own, and could not show the reason.
-_ANY_ORIGIN: Final = [
-    (b"access-control-allow-origin", b"*"),
-    (b"cross-origin-resource-policy", b"cross-origin"),
-]
+_ANY_ORIGIN: Final = [(name.encode(), value.encode()) for name, value in ANY_ORIGIN.items()]
 
 
 def is_public(path: str) -> bool:

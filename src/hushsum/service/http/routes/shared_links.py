@@ -12,7 +12,7 @@ from ...store import Share, SharedFunction, later, now
 from ...store.rows import new_id
 from ..authentication import existing
 from ..context import ContextDependency, Releaser, ReleaserOrAdmin, ThreadedRoute
-from ..problem_responses import Refusal
+from ..problem_responses import ANY_ORIGIN, Refusal
 from ..request_limits import address_group
 from .functions import QUERY, answered, function_file
 from .system import assets
@@ -60,7 +60,6 @@ def revoke_share(share: str, call: ReleaserOrAdmin) -> None:
 by_link_router = APIRouter(prefix="/shared/{key}", tags=["shared"], route_class=ThreadedRoute)
 
 PAGE: Final = "shared.html"
-_ANY_ORIGIN: Final = {"access-control-allow-origin": "*", "cross-origin-resource-policy": "cross-origin"}
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; sandbox allow-scripts allow-downloads; frame-ancestors {ancestors}"
@@ -98,7 +97,7 @@ async def shared_widget(found: Shared) -> Response:
 @by_link_router.get("/function")
 async def describe_shared(found: Shared, response: Response) -> SharedFunctionResponse:
     """The name, the claim and the public description of a shared function."""
-    response.headers.update(_ANY_ORIGIN)
+    response.headers.update(ANY_ORIGIN)
     return SharedFunctionResponse.model_validate(found)
 
 
@@ -109,7 +108,7 @@ def download_shared(found: Shared, context: ContextDependency) -> FileResponse:
     """The .hush file, if the owner has shared it with the link."""
     if not found.download:
         raise Refusal(403, "forbidden", "this link does not include the file; ask whoever sent it")
-    return function_file(context, found.function, found.name, _ANY_ORIGIN)
+    return function_file(context, found.function, found.name, ANY_ORIGIN)
 
 
 @by_link_router.post("/query", **QUERY)
@@ -117,7 +116,7 @@ async def query_shared(found: Shared, request: Request, context: ContextDependen
     """Values with standard errors, as `POST /functions/{function}/query`, at fewer points at a time."""
     most = min(context.settings.max_points, context.settings.shared_max_points)
     response = await answered(request, context, found.function, who=found.share, most=most)
-    response.headers.update(_ANY_ORIGIN)
+    response.headers.update(ANY_ORIGIN)
     return response
 
 

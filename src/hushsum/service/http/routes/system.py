@@ -23,6 +23,7 @@ from ...store.database import folder_trouble
 from .. import metrics
 from ..authentication import existing
 from ..context import Admin, Context, ContextDependency, ThreadedRoute
+from ..problem_responses import ANY_ORIGIN
 from ..request_limits import address_group
 
 router = APIRouter(tags=["system"], route_class=ThreadedRoute)
@@ -179,12 +180,7 @@ async def asset(name: str, request: Request) -> Response:
     """
     found = existing(None if name.endswith(".html") else assets().get(name))
     # Pages of shared functions run in an origin of their own, and fetch these files from this one.
-    headers = {
-        "cache-control": "no-cache",
-        "etag": found.tag,
-        "access-control-allow-origin": "*",
-        "cross-origin-resource-policy": "cross-origin",
-    }
+    headers = {"cache-control": "no-cache", "etag": found.tag, **ANY_ORIGIN}
     if request.headers.get("if-none-match") == found.tag:
         return Response(status_code=304, headers=headers)
     return Response(found.body, media_type=found.media_type, headers=headers)
