@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,9 @@ class HeavyFunction:
     dim: int | None
 
 
+F = TypeVar("F", bound="Queryable | HeavyFunction")
+
+
 class FunctionCache:
     """Released functions and models by id. They are immutable, so an entry never becomes stale."""
 
@@ -62,9 +65,12 @@ class FunctionCache:
             found = next(reversed(self._functions.values()), None)
         return found if isinstance(found, ReleasedFunction) else None
 
-    def put(self, id: str, function: HeavyFunction) -> HeavyFunction:
-        """Store that a function is not loaded here."""
-        self._store(id, function)
+    def put(self, id: str, function: F) -> F:
+        """Store a function, or that it is not loaded here, and return it."""
+        with self._lock:
+            self._functions[id] = function
+            while len(self._functions) > self._size:
+                self._functions.popitem(last=False)
         return function
 
     def load(self, id: str, settings: Settings) -> Queryable | HeavyFunction:
@@ -81,8 +87,7 @@ class FunctionCache:
         with loading:
             found = self.get(id)
             if found is None:
-                found = self._opened(id, settings)
-                self._store(id, found)
+                found = self.put(id, self._opened(id, settings))
         with self._lock:
             self._loading.pop(id, None)
         return found
@@ -94,12 +99,6 @@ class FunctionCache:
         function = released_function(function_path(id, settings))
         answer_once(function)
         return function
-
-    def _store(self, id: str, function: Queryable | HeavyFunction) -> None:
-        with self._lock:
-            self._functions[id] = function
-            while len(self._functions) > self._size:
-                self._functions.popitem(last=False)
 
     def remove(self, id: str) -> None:
         """Remove a function from the cache."""
