@@ -15,15 +15,7 @@ import typer
 from hushsum.declaration import ANY, Parameter, required, setting
 from hushsum.errors import FilePath, UsageError
 from hushsum.operations import LedgerOptions, RecordFiles, TrainingFiles
-from hushsum.records import (
-    CategoryColumn,
-    DateColumn,
-    DeclaredColumn,
-    FlagColumn,
-    NumberColumn,
-    column_from_json,
-    names_in_words,
-)
+from hushsum.records import DeclaredColumn, column_from_json, names_in_words
 
 from . import options
 from .declared_options import Reworded, Without, option_name
@@ -286,7 +278,7 @@ def synthesize(
     found = [] if declare is None else list(_read_declarations(declare).items())
     found += map(declared_numbers, number or [])
     found += map(declared_categories, category or [])
-    found += [(each, FlagColumn()) for each in flag or []]
+    found += [(each, column_from_json({"kind": "flag"})) for each in flag or []]
     found += map(declared_dates, date or [])
     if not found or len(dict(found)) != len(found):
         got = "none" if not found else "one of them twice"
@@ -359,7 +351,8 @@ def declared_numbers(text: str) -> tuple[str, DeclaredColumn]:
         rule = "must be NAME=LOW:HIGH, NAME=LOW:HIGH:BINS, or one of these with :whole at the end"
         remedy = "write for example age=0:120:12:whole"
         raise UsageError("number", rule, got="something else", remedy=remedy) from None
-    return name, NumberColumn(low, high, fill=low, bins=bins, whole=whole)
+    declared = {"low": low, "high": high, "fill": low, "bins": bins, "whole": whole}
+    return name, column_from_json({"kind": "numbers", **declared})
 
 
 def declared_categories(text: str) -> tuple[str, DeclaredColumn]:
@@ -375,7 +368,7 @@ def declared_categories(text: str) -> tuple[str, DeclaredColumn]:
         raise UsageError("category", rule, got="something else", remedy="write for example sex=f,m")
     with suppress(ValueError):
         values = [int(each) for each in values]
-    return name, CategoryColumn(values, unknown="other")
+    return name, column_from_json({"kind": "categories", "values": values, "unknown": "other"})
 
 
 def declared_dates(text: str) -> tuple[str, DeclaredColumn]:
@@ -390,4 +383,5 @@ def declared_dates(text: str) -> tuple[str, DeclaredColumn]:
         rule = "must be NAME=FIRST:LAST or NAME=FIRST:LAST:BINS"
         remedy = "such as hired=2015-01-01:2024-12-31"
         raise UsageError("date", rule, got="something else", remedy=remedy)
-    return name, DateColumn(parts[0], parts[1], bins=int(parts[2]) if len(parts) == 3 else 12)
+    bins = int(parts[2]) if len(parts) == 3 else 12
+    return name, column_from_json({"kind": "dates", "low": parts[0], "high": parts[1], "bins": bins})
