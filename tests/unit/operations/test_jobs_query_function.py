@@ -116,7 +116,7 @@ def test_files_of_points_with_dates(dated: str, tmp_path: Path) -> None:
     (tmp_path / "q.csv").write_text("since,years\n03.02.2020,30\n03.02.2020,31\n")
     dates = DateFormat(("since",), "%d.%m.%Y", DATED.unit, DATED.origin)
     path, columns = str(tmp_path / "q.csv"), ["years", "since"]
-    points = RecordFiles((path,), columns=columns, cells=CellFormat(dates=dates))
+    points = RecordFiles((path,), columns=tuple(columns), cells=CellFormat(dates=dates))
     (batch,) = query_file(dated, points, QueryTerms())
     np.testing.assert_allclose(batch.answers["value"], hs.load(dated)([[30.0, 4.0], [31.0, 4.0]]))
     assert [each["at"] for each in batch.as_json()] == [[30.0, "2020-02-03"], [31.0, "2020-02-03"]]
