@@ -79,7 +79,7 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         for name, function in functions().items():
             function.save(Path(folder, "f.hush"))
-            size = write_page(str(Path(folder, "f.hush")), str(Path(folder, "f.html"))).size
+            size = write_page(str(Path(folder, "f.hush")), str(Path(folder, "f.html")))
             page = browser.new_page(viewport={"width": 1000, "height": 900})
             page.goto(Path(folder, "f.html").as_uri())
             page.wait_for_selector(".plot[data-points]")

@@ -29,7 +29,7 @@ def test_without_a_file_the_steps_of_everything_are_run(
         requested.append((target, thorough))
         return some
 
-    monkeypatch.setattr("hushsum.operations._audit.audit_steps", few)
+    monkeypatch.setattr("hushsum.operations._answers.audit_steps", few)
     report = quick.ok("audit", "--json").json
     assert requested == [(None, False)]
     assert report["holds"] is True

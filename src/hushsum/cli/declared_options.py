@@ -36,34 +36,22 @@ from .parser import HELP_ALL, Command, Group, help_of
 F = TypeVar("F", bound=Callable[..., None])
 
 
-@dataclass(frozen=True, slots=True)
 class Without:
     """In an annotation: the request is built without these parameters, which keep their defaults."""
 
-    names: tuple[str, ...]
-
     def __init__(self, *names: str) -> None:
-        object.__setattr__(self, "names", names)
+        self.names = frozenset(names)
 
 
-@dataclass(frozen=True, slots=True)
-class Taking:
+class Taking(Without):
     """In an annotation: of the parameters that ``kind`` declares, which is the request or a part of it, the
     command has these; the others keep their defaults, also those that are added to it one day.
     """
 
-    kind: Any
-    names: tuple[str, ...]
-
     def __init__(self, kind: Any, *names: str) -> None:
-        object.__setattr__(self, "kind", kind)
-        object.__setattr__(self, "names", names)
-
-    def left_out(self) -> set[str]:
-        """The names of the others."""
-        declared = {each.name for each in parameters_of(self.kind)}
-        assert declared.issuperset(self.names), f"{self.kind.__name__} does not declare all of {self.names}"
-        return declared.difference(self.names)
+        declared = {each.name for each in parameters_of(kind)}
+        assert declared.issuperset(names), f"{kind.__name__} does not declare all of {names}"
+        super().__init__(*declared.difference(names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +153,6 @@ class _Request:
         """The request that an annotation names; None if it names no request."""
         kind, *said = typing.get_args(hint) if typing.get_origin(hint) is Annotated else (hint,)
         left_out = {name for each in said if isinstance(each, Without) for name in each.names}
-        left_out.update(name for each in said if isinstance(each, Taking) for name in each.left_out())
         changed = next((each for each in said if isinstance(each, Reworded)), Reworded())
         return cls(kind, frozenset(left_out), changed) if is_dataclass(kind) else None
 
@@ -217,9 +204,8 @@ def _read(parameter: Parameter, value: Any, inner: Mapping[str, Any]) -> Any:
         try:
             return int(value) if parameter.type == INTEGER else float(value)
         except ValueError:
-            raise UsageError(
-                parameter.name, f"must be {parameter.rule(none=False)}", got=shown(value)
-            ) from None
+            rule = f"must be {parameter.rule(none=False)}"
+            raise UsageError(parameter.name, rule, got=shown(value)) from None
     return value
 
 
@@ -264,8 +250,4 @@ def _default(parameter: Parameter) -> Any:
 
 def _completions(parameter: Parameter) -> Callable[[str], list[str]] | None:
     words = parameter.words if parameter.choices else parameter.suggestions
-    return (
-        None
-        if words is None
-        else lambda incomplete: [each for each in words() if each.startswith(incomplete)]
-    )
+    return None if words is None else options.completing(words)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import json as json_format
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,8 +13,9 @@ from typing import Annotated, Any
 import typer
 
 from hushsum.declaration import ANY, Parameter, required, setting
+from hushsum.errors import FilePath, UsageError
 from hushsum.operations import LedgerOptions, RecordFiles, TrainingFiles
-from hushsum.records import names_in_words
+from hushsum.records import DeclaredColumn, column_from_json, names_in_words
 
 from . import options
 from .declared_options import Reworded, Without, option_name
@@ -23,11 +26,10 @@ from .release_report import Confirmation, released_file
 _GIVEN = "hushsum.model_options"
 
 
-def _completed(incomplete: str) -> list[str]:
-    """The models whose names start so, for the shell."""
+def _models() -> list[str]:
     from hushsum.operations.models import model_names
 
-    return [each for each in model_names() if each.startswith(incomplete)]
+    return model_names()
 
 
 def fit(
@@ -36,7 +38,7 @@ def fit(
     model: str = typer.Argument(
         help="The kind of model, such as classifier, density or outliers; hushsum fit MODEL --help lists its "
         "options.",
-        autocompletion=_completed,
+        autocompletion=options.completing(_models),
     ),
     files: options.RecordFiles,
     output: options.ReleaseOutput,
@@ -105,8 +107,7 @@ def fit(
     for sentence in counted.model.advice():
         tell(f"Note: {sentence}.")
     with reader_may_leave(), warnings_printed(strict=strict):
-        delivered = release_model(counted)
-    released = confirmation.confirmed(delivered)
+        released = release_model(counted)
     about = released.function.about
     facts = [
         ("model", str(about["model"])),
@@ -158,14 +159,13 @@ def _options(declared: Sequence[Parameter]) -> list[Any]:
     def own(**_: object) -> None:
         """Never called: its signature alone is used."""
 
-    hints = {f"model_{each.name}": _hint(each) for each in declared}
-    own.__annotations__ = hints
-    own.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hint)
-            for name, hint in hints.items()
-        ]
-    )
+    kind = inspect.Parameter.KEYWORD_ONLY
+    listed = [
+        inspect.Parameter(f"model_{each.name}", kind, default=None, annotation=_hint(each))
+        for each in declared
+    ]
+    own.__annotations__ = {each.name: each.annotation for each in listed}
+    vars(own)["__signature__"] = inspect.Signature(listed)
     app = typer.Typer(add_completion=False)
     app.command()(own)
     made: Any = typer.main.get_command(app)
@@ -178,21 +178,17 @@ def _hint(each: Parameter) -> Any:
             context.meta[_GIVEN][each.name] = read_option(each, text)
 
     rule = each.rule(none=False)
+    one = {"number": "NUMBER", "integer": "INTEGER", "pair": "LOW:HIGH"}.get(each.type, "TEXT")
     default = f" Default: {each.default}." if each.default is not None else ""
     option = typer.Option(
         option_name(each),
         callback=keep,
         expose_value=False,
-        metavar=_metavar(each),
+        metavar=f"{one}[,...]" if each.several else one,
         help=f"{each.help} {rule[:1].upper()}{rule[1:]}.{default}",
         rich_help_panel="Options of this model",
     )
     return Annotated[str | None, option]
-
-
-def _metavar(each: Parameter) -> str:
-    one = {"number": "NUMBER", "integer": "INTEGER", "pair": "LOW:HIGH"}.get(each.type, "TEXT")
-    return f"{one}[,...]" if each.several else one
 
 
 def read_option(each: Parameter, text: str) -> Any:
@@ -276,10 +272,18 @@ def synthesize(
     hushsum synthesize visits.parquet --number age=0:120:24:whole --category sex=f,m --epsilon 1 \
 --delta 1e-6 -o synthetic.parquet
     """
-    from hushsum.operations.models import MODEL, declarations
+    from hushsum.operations.models import MODEL
     from hushsum.operations.models import synthesize as run
 
-    columns = declarations(declare, number or [], category or [], flag or [], date or [])
+    found = [] if declare is None else list(_read_declarations(declare).items())
+    found += map(declared_numbers, number or [])
+    found += map(declared_categories, category or [])
+    found += [(each, column_from_json({"kind": "flag"})) for each in flag or []]
+    found += map(declared_dates, date or [])
+    if not found or len(dict(found)) != len(found):
+        got = "none" if not found else "one of them twice"
+        remedy = "give a file of declarations, or an option for each column"
+        raise UsageError("columns", "must be declared, each once", got=got, remedy=remedy)
     given = {
         "epsilon": epsilon,
         "delta": delta,
@@ -293,17 +297,91 @@ def synthesize(
             replace(records, paths=tuple(files)),
             output,
             confirmation.destination(model or str(Path(output).with_suffix(MODEL)), ledger),
-            columns,
+            dict(found),
             {name: value for name, value in given.items() if value is not None},
             rows=rows,
             seed=seed,
         )
-    released = confirmation.confirmed(None if made is None else made.released)
-    assert made is not None
     facts = [
         ("table", made.output),
         ("rows", str(made.rows)),
         ("expected error", f"{made.expected_error:.3g} total variation per pair of columns, on average"),
-        ("claim", repr(released.claim)),
+        ("claim", repr(made.released.claim)),
     ]
-    confirmation.report(released, facts, json=json, result=made)
+    confirmation.report(made.released, facts, json=json, result=made)
+
+
+def _read_declarations(path: str) -> dict[str, DeclaredColumn]:
+    """The declarations of a JSON file: an object by column name.
+
+    Raises
+    ------
+    UsageError
+        There is no such file, it is not JSON, or a declaration breaks a rule.
+    """
+    try:
+        data = json_format.loads(Path(path).read_text("utf-8"))
+    except (OSError, ValueError):
+        data = None
+    if not isinstance(data, dict) or not data:
+        rule = (FilePath(path, quoted=True), " must be a JSON object with a declaration of each column")
+        remedy = 'write for example {"age": {"kind": "numbers", "low": 0, "high": 120}}'
+        raise UsageError(rule, got="something else", remedy=remedy)
+    return {name: column_from_json(each) for name, each in data.items()}
+
+
+def declared_numbers(text: str) -> tuple[str, DeclaredColumn]:
+    """``NAME=LOW:HIGH[:BINS][:whole]``; a missing number is a label of its own.
+
+    >>> name, column = declared_numbers("age=0:120:12:whole")
+    >>> name, column.parts, column.whole
+    ('age', 12, True)
+    """
+    name, _, rest = text.partition("=")
+    parts = rest.split(":")
+    whole = parts[-1] == "whole"
+    if whole:
+        parts.pop()
+    try:
+        low, high = float(parts[0]), float(parts[1])
+        bins = int(parts[2]) if len(parts) == 3 else 16
+        if not name or len(parts) > 3:
+            raise ValueError
+    except (ValueError, IndexError):
+        rule = "must be NAME=LOW:HIGH, NAME=LOW:HIGH:BINS, or one of these with :whole at the end"
+        remedy = "write for example age=0:120:12:whole"
+        raise UsageError("number", rule, got="something else", remedy=remedy) from None
+    declared = {"low": low, "high": high, "fill": low, "bins": bins, "whole": whole}
+    return name, column_from_json({"kind": "numbers", **declared})
+
+
+def declared_categories(text: str) -> tuple[str, DeclaredColumn]:
+    """``NAME=A,B,C``: texts, or numbers where all of them are; others count as "other".
+
+    >>> declared_categories("ward=2,3")[1].values
+    (2, 3)
+    """
+    name, _, rest = text.partition("=")
+    values: list[Any] = rest.split(",")
+    if not name or not all(values):
+        rule = "must be NAME=VALUE,VALUE,..."
+        raise UsageError("category", rule, got="something else", remedy="write for example sex=f,m")
+    with suppress(ValueError):
+        values = [int(each) for each in values]
+    return name, column_from_json({"kind": "categories", "values": values, "unknown": "other"})
+
+
+def declared_dates(text: str) -> tuple[str, DeclaredColumn]:
+    """``NAME=FIRST:LAST[:BINS]`` in ISO dates; a missing date is a label of its own.
+
+    >>> declared_dates("hired=2015-01-01:2024-12-31:10")[1].size
+    11
+    """
+    name, _, rest = text.partition("=")
+    parts = rest.split(":")
+    if not name or not 2 <= len(parts) <= 3 or (len(parts) == 3 and not parts[2].isdecimal()):
+        rule = "must be NAME=FIRST:LAST or NAME=FIRST:LAST:BINS"
+        remedy = "such as hired=2015-01-01:2024-12-31"
+        raise UsageError("date", rule, got="something else", remedy=remedy)
+    bins = int(parts[2]) if len(parts) == 3 else 12
+    return name, column_from_json({"kind": "dates", "low": parts[0], "high": parts[1], "bins": bins})

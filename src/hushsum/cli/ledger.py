@@ -17,17 +17,7 @@ from hushsum.privacy import PROMISE, RECORD, RULE_ON_DELTA, ReleaseRequest
 
 from . import options
 from .declared_options import Reworded, Taking, command_group
-from .output import (
-    as_text,
-    reader_may_leave,
-    tell,
-    warn,
-    write,
-    write_facts,
-    write_json,
-    write_result,
-    write_table,
-)
+from .output import as_text, show, tell, warn, write, write_facts, write_json, write_result, write_table
 from .release_report import account_in_words
 
 if TYPE_CHECKING:
@@ -162,9 +152,8 @@ def export(
         write_result(report, report.as_markdown().rstrip(), as_json=json)
         return
     if not output.endswith((".md", ".json")):
-        raise UsageError(
-            "output", "must end in .md or .json", got=f"{output!r}", remedy="choose one of these endings"
-        )
+        rule = "must end in .md or .json"
+        raise UsageError("output", rule, got=f"{output!r}", remedy="choose one of these endings")
     text = as_text(report.as_json()) + "\n" if output.endswith(".json") else report.as_markdown()
     _write_file(output, text, {"output": output}, as_json=json)
 
@@ -339,9 +328,7 @@ def _write_bar(status: DatasetStatus) -> None:
     bar.append(f"  {100 * share:.3g} % spent", style="not bold")
     if status.account.state != "open":
         bar.append(f"  {status.account.state}", style="bold red")
-    with reader_may_leave():
-        Console(file=sys.stdout, highlight=False, soft_wrap=True).print(bar)
-        sys.stdout.flush()
+    show(bar, Console(file=sys.stdout, highlight=False, soft_wrap=True))
 
 
 def _facts(status: DatasetStatus) -> list[tuple[str, str]]:

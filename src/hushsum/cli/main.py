@@ -39,6 +39,7 @@ _REMEDIES: Final = {
 }
 _NOT_A_WRONG_PATH: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
+# The module of each command or group of commands, in the order of help.
 COMMANDS: Final = {
     command: module
     for module, commands in {
@@ -57,7 +58,6 @@ COMMANDS: Final = {
     }.items()
     for command in commands
 }
-"""The module of each command or group of commands, in the order of help."""
 
 
 def _version(requested: bool) -> None:
@@ -173,18 +173,12 @@ def _refused_by_the_system(error: OSError) -> str:
 
 def _interrupted() -> str:
     """What an interruption leaves behind, of a command that spends."""
-    if not may_have_spent():
-        return "interrupted"
-
-    return f"interrupted; {what_was_spent()}"
+    return f"interrupted; {what_was_spent()}" if may_have_spent() else "interrupted"
 
 
 def _debited() -> str:
     """The end of a sentence about a release that failed after its debit; mostly empty."""
-    if not may_have_spent():
-        return ""
-
-    return f"; {what_was_spent()}" if debit_stands() else ""
+    return f"; {what_was_spent()}" if may_have_spent() and debit_stands() else ""
 
 
 def _misused(error: Any) -> int:

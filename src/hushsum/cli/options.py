@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, TypeVar
 
 import typer
@@ -15,9 +15,9 @@ from hushsum.records import DateFormat
 N = TypeVar("N", int, float)
 
 
-def completing(*choices: str) -> Callable[[str], list[str]]:
-    """What a shell completes a value to."""
-    return lambda incomplete: [each for each in choices if each.startswith(incomplete)]
+def completing(words: Callable[[], Sequence[str]]) -> Callable[[str], list[str]]:
+    """What a shell completes a value to; the words are looked up then."""
+    return lambda incomplete: [each for each in words() if each.startswith(incomplete)]
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")]
@@ -77,9 +77,8 @@ def names(text: str | None, parameter: str) -> tuple[str, ...] | None:
         return None
     found = tuple(each.strip() for each in next(csv.reader([text], skipinitialspace=True), []))
     if not found or "" in found:
-        raise UsageError(
-            parameter, "must be names separated by commas", got="an empty one", remedy="such as R,G,B"
-        )
+        rule = "must be names separated by commas"
+        raise UsageError(parameter, rule, got="an empty one", remedy="such as R,G,B")
     return found
 
 

@@ -31,10 +31,11 @@ from hushsum.records import clipping_allowed
 from .interrupts import exit_if_interrupted, interruptible_input
 
 if TYPE_CHECKING:
+    from rich.console import Console, ConsoleRenderable
     from rich.progress import Progress as Bar
 
+# As a shell reports a program that SIGPIPE ended: the reader had enough, which is not an error.
 BROKEN_PIPE = 141
-"""As a shell reports a program that SIGPIPE ended: the reader had enough, which is not an error."""
 
 _WIDEST = 1000
 _SECONDS_OF_A_LINE = 20.0
@@ -108,8 +109,13 @@ def write_table(
     # A terminal wraps what does not fit; cutting cells off would lose numbers.
     ample = console.options.update(width=_WIDEST)
     console.width = max(console.width, console.measure(table, options=ample).maximum)
+    show(table, console)
+
+
+def show(drawn: ConsoleRenderable, console: Console) -> None:
+    """Print what Rich draws."""
     with reader_may_leave():
-        console.print(table)
+        console.print(drawn)
         sys.stdout.flush()
 
 

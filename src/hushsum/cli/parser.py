@@ -21,8 +21,8 @@ _WRONG_NUMBER: Final = re.compile(r"Invalid value for ([^:]+): .*valid (number|f
 _INTEGER: Final = re.compile(r"\s*[-+]?\d+(_\d+)*\s*")
 _GROUPED: Final = re.compile(r"\s*[-+]?\d{1,3}([.,'’ ]\d{3})+\s*")
 _LONGEST_SHOWN: Final = 40
+# Set in a context whose help shows every option.
 HELP_ALL: Final = "hushsum.help_all"
-"""Set in a context whose help shows every option."""
 _SUGGESTION: Final = re.compile(r"\.? *\(?(Did you mean|Possible options:|Did you mean one of:) *")
 
 

@@ -29,8 +29,8 @@ from . import options
 from .declared_options import Without
 from .output import progress_bar, tell, write, write_json, write_table
 
+# The mean kernel value of a place with many records, reported next to that of a place with few records.
 BUSY = 0.1
-"""The mean kernel value of a place with many records, reported next to that of a place with few records."""
 
 # The defaults of ``hushsum tally --method race``.
 _DEFAULTS: Mapping[str, object] = {"rows": 1000, "width": 1000}
@@ -85,7 +85,8 @@ def plan(
         "purpose": None if best.move is None else request.purpose,
         "relation": None if request.relation == str(Relation.ADD_REMOVE) else request.relation,
         "steps": request.steps,
-        "rows": best.rows if request.rows is not None and _has_rows(best) else None,
+        # The number of hash rows can be chosen.
+        "rows": best.rows if request.rows and "rows" in method_named(best.method).settings else None,
         "width": request.width,
         "epsilon": best.epsilon,
         "delta": best.delta or None,
@@ -140,11 +141,6 @@ def _write(made: Plan, denser: Plan | None) -> None:
                 f"{share}."
             )
             break
-
-
-def _has_rows(option: Option) -> bool:
-    """Whether its table is of hash rows, whose number can be chosen."""
-    return "rows" in method_named(option.method).settings
 
 
 def _cells(option: Option, made: Plan) -> tuple[str, ...]:
@@ -232,10 +228,10 @@ def _write_measured(measured: MethodsBenchmarked) -> None:
     write_table(
         ("ε", "method", "mechanism", "error", "relative", "predicted", "build", "query", "file"),
         [
-            *(_measured_cells(each) for each in measured.measured),
+            *(_measured_cells(each) for each in measured.methods),
             *(
                 ("", name, "not private", "0", "0", "", "", _seconds(seconds), "")
-                for name, seconds in measured.exact.items()
+                for name, seconds in measured.exact_query_seconds.items()
             ),
         ],
         left=3,

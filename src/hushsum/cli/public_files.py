@@ -6,11 +6,14 @@ import csv
 import io
 import json as json_format
 import math
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
+from hushsum.analysis import compare as run
 from hushsum.declaration import required, setting
 from hushsum.errors import Parameter, UsageError
 from hushsum.operations import (
@@ -24,8 +27,9 @@ from hushsum.operations import (
     RecordFiles,
     audit_file,
     check_answers_output,
-    compare_functions,
+    check_output,
     describe_file,
+    open_function,
     plot_function,
     predict_file,
     query_file,
@@ -35,7 +39,7 @@ from hushsum.operations import (
 )
 from hushsum.operations import write_table as write_arrow_table
 from hushsum.planning import bytes_in_words
-from hushsum.plotting import write_page
+from hushsum.plotting import check_format, save_figure, write_page
 from hushsum.records import DateFormat, names_in_words
 
 from . import options
@@ -89,12 +93,11 @@ def query(
         raise UsageError("node", ("and ", Parameter("graph"), " go together"), got="one of them")
     head = {"of": terms.of, "level": terms.level}
     if points is not None:
-        chosen: Any = {"columns": records.columns, "set_column": records.set_column, "cells": records.cells}
-        answer = partial(query_file, function, points, terms, **chosen)
+        answer = partial(query_file, function, replace(records, paths=(points,)), terms)
         write_answers(answer, points, as_json=json, head=head)
         return
     if node is not None and graph is not None:
-        answered = query_nodes(function, node, graph, terms, columns=edges.columns, directed=edges.directed)
+        answered = query_nodes(function, node, graph, terms, edges)
     else:
         typed = [options.point_with_dates(each, "at") for each in at or []]
         answered = query_points(function, typed, terms, records.cells.dates)
@@ -128,7 +131,7 @@ def predict(
     """
     if output != STANDARD:
         check_answers_output(output, inputs=[model, points])
-    answer = partial(predict_file, model, points, columns=records.columns, cells=records.cells)
+    answer = partial(predict_file, model, replace(records, paths=(points,)))
     write_answers(answer, points, output, as_json=json)
 
 
@@ -148,26 +151,25 @@ def sample(
     """
     if output != STANDARD:
         check_answers_output(output, inputs=[file])
-    drawn = sample_release(file, number, seed=seed)
+    table = sample_release(file, number, seed=seed)
     if not json and output.lower().endswith((*PARQUET, *ARROW)):
-        write_arrow_table(drawn.table, output)
+        write_arrow_table(table, output)
         return
+    columns, text = table.to_pydict(), io.StringIO()
+    records = [list(each) for each in zip(*columns.values(), strict=True)]
+    if json:
+        found = {"columns": list(columns), "records": records}
+        text.write(json_format.dumps(found, allow_nan=False) + "\n")
+    else:
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(columns)
+        # Numbers have the digits that float32 holds, and missing values are empty cells.
+        writer.writerows(
+            [f"{each:.7g}" if isinstance(each, float) else each for each in row] for row in records
+        )
     with reader_may_leave(), results_to(output) as stream:
-        if json:
-            found = {"columns": list(drawn.columns), "records": drawn.records()}
-            stream.write((json_format.dumps(found, allow_nan=False) + "\n").encode())
-        else:
-            text = io.StringIO()
-            writer = csv.writer(text, lineterminator="\n")
-            writer.writerow(drawn.columns)
-            writer.writerows([_cell(each) for each in row] for row in drawn.records())
-            stream.write(text.getvalue().encode())
+        stream.write(text.getvalue().encode())
         stream.flush()
-
-
-def _cell(value: object) -> object:
-    """A number with the digits that float32 holds; a missing value as an empty cell."""
-    return f"{value:.7g}" if isinstance(value, float) else value
 
 
 _MOST_NUMBERS: Final = 64
@@ -189,21 +191,15 @@ def show(
     if json:
         write_json(description.as_json())
     elif isinstance(description, FunctionDescription):
-        _write_function(description)
+        about = description.function.describe()
+        write(about.claim.sentence() + "\n")
+        size = [] if description.size is None else [("size", bytes_in_words(description.size))]
+        write_facts([*about.facts(), *size])
     elif isinstance(description, ModelDescription):
         _write_model(description)
     else:
         write(description.as_json()["warning"] + "\n")
         write_tally(description)
-
-
-def _write_function(description: FunctionDescription) -> None:
-    about = description.function.describe()
-    write(about.claim.sentence() + "\n")
-    facts = about.facts()
-    if description.size is not None:
-        facts.append(("size", bytes_in_words(description.size)))
-    write_facts(facts)
 
 
 def _write_model(description: ModelDescription) -> None:
@@ -298,18 +294,20 @@ def compare(
 
     hushsum compare spring.hush autumn.hush -o difference.png
     """
-    done = compare_functions(
-        first,
-        second,
-        at=None if at is None else [options.point(each, "at") for each in at],
-        significance=significance,
-        cluster_size=cluster_size,
-        output=output,
-        of="sum" if sum else "mean",
-    )
-    write_result(done, done.comparison.describe(), as_json=json)
-    if done.output is not None and not json:
-        tell(done.output)
+    if first == second == STANDARD:
+        raise UsageError("second", ("and ", Parameter("first"), " cannot both be standard input"), got="-")
+    if output is not None:
+        check_format(check_output(output, inputs=[first, second]))
+    f, g = map(open_function, (first, second))
+    names = tuple(Path(each).stem or each for each in (first, second))
+    places = None if at is None else [options.point(each, "at") for each in at]
+    shown = names if names[0] != names[1] else (first, second)
+    found = run(f, g, at=places, significance=significance, cluster_size=cluster_size, names=shown)
+    if output is not None:
+        save_figure(found.picture(found.view(of="sum" if sum else "mean")).figure(), output)
+    write_result({**found.as_json(), "output": output}, found.describe(), as_json=json)
+    if output is not None and not json:
+        tell(output)
 
 
 def plot(
@@ -357,7 +355,7 @@ def plot(
     if terms.simultaneous and pointwise:
         raise UsageError("simultaneous", ("and ", Parameter("pointwise"), " exclude each other"))
     written = dates if dates.columns else None
-    drawn = plot_function(
+    view = plot_function(
         file,
         output,
         axes=_columns(axes),
@@ -370,7 +368,7 @@ def plot(
         log=log,
         dates=written,
     )
-    write_result(drawn, drawn.output, as_json=json)
+    write_result({"output": output, **view.as_json()}, output, as_json=json)
 
 
 def _columns(text: str | None) -> tuple[int | str, ...] | None:
@@ -397,15 +395,9 @@ def page(
     hushsum page skin.hush -o skin.html
     """
     check_answers_output(output, inputs=[] if function == STANDARD else [function])
-    written = write_page(
-        function,
-        output,
-        title=title,
-        range=options.ranges(range, "range"),
-        labels=labels,
-        of="mean" if mean else "sum",
-    )
-    write_result(written, written.output, as_json=json)
+    ranges, of = options.ranges(range, "range"), "mean" if mean else "sum"
+    size = write_page(function, output, title=title, range=ranges, labels=labels, of=of)
+    write_result({"output": output, "bytes": size}, output, as_json=json)
 
 
 def audit(

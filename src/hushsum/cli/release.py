@@ -5,37 +5,39 @@ from __future__ import annotations
 import sys
 from contextlib import nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from hushsum.declaration import parameters_of, setting
 from hushsum.errors import UsageError
+from hushsum.files import FileKind
 from hushsum.kernels import error_in_words, kernel_in_words
 from hushsum.operations import (
     STANDARD,
+    ChoiceTerms,
     LedgerOptions,
     MapChoice,
     RecordFiles,
-    choose_bandwidth,
-    choose_bounds,
     draw_heat_map,
-    is_released,
     is_tally,
+    kind_of,
     make_heat_map,
     methods_needing_bounds,
     read_key,
     release_records,
     release_tally,
 )
+from hushsum.operations import choose as run_choice
 from hushsum.planning import UNDECLARED, KernelSpec, MethodSpec
 from hushsum.privacy import AUTO, PROMISE, RULE_ON_DELTA, STATED, Claim, ReleaseRequest
 
 from . import options
 from .declared_options import Reworded, Taking, Without, given_names
 from .interrupts import interruptible_input
-from .output import ask, counting, reader_may_leave, tell, warn, warnings_printed, write_result
-from .release_report import Confirmation, declined, released_file, warn_if_insecure
+from .output import counting, reader_may_leave, tell, warn, warnings_printed, write_result
+from .release_report import Confirmation, confirm, released_file, warn_if_insecure
 
 
 def release(
@@ -84,7 +86,7 @@ def release(
         _refuse_options_of_records(context)
         key = read_key(encryption_key_file)
         with reader_may_leave(), warnings_printed(strict=strict):
-            delivered = release_tally(sources[0], to, request, encryption_key=key, threads=threads)
+            released = release_tally(sources[0], to, request, encryption_key=key, threads=threads)
     else:
         records = replace(records, paths=tuple(sources))
         sample = records.public_file(public)
@@ -92,7 +94,7 @@ def release(
             _suggest_bounds(kernel, records)
         reading = counting(sources, allow_clipping=allow_clipping, strict=strict)
         with reader_may_leave(), reading as progress:
-            delivered = release_records(
+            released = release_records(
                 records,
                 to,
                 request,
@@ -102,7 +104,6 @@ def release(
                 threads=threads,
                 progress=progress,
             )
-    released = confirmation.confirmed(delivered)
     if released.starved and released.table is not None and request.rows == AUTO:
         warn(
             f"only {released.table[0]} of {released.capacity} rows are published, because ε times the number "
@@ -162,14 +163,7 @@ def heatmap(
     ],
     method: Annotated[MethodSpec, Without("method", "width", "steps", "seed")],
     ledger: LedgerOptions,
-    bandwidth: float | None = setting(
-        None, "Distance over which points are smoothed: metres, or units of the columns with --plane."
-    ),
-    plane: bool = setting(False, "The columns lie in a plane; they are no longitude and latitude."),
-    size: int = setting(512, "Pixels along each side of pictures and rasters."),
-    level: float = setting(0.95, "Level of the intervals."),
-    adaptive: bool = setting(False, "Boxes that are small where points are dense, not a grid; pure ε."),
-    as_released: bool = setting(False, "Draw the released values, some below 0, not the nearest of records."),
+    choice: MapChoice,
     yes: options.Yes = False,
     allow_clipping: options.AllowClipping = False,
     threads: options.Threads = None,
@@ -186,13 +180,12 @@ def heatmap(
 
     hushsum heatmap trips.hush -o trips.png -o trips.tif
     """
-    choice = MapChoice(bandwidth, records.bounds, not plane, size, level, as_released, adaptive)
-    if len(sources) == 1 and is_released(sources[0]):
+    if len(sources) == 1 and kind_of(Path(sources[0])) is FileKind.RELEASED:
         if ledger.given() is not None or (request.epsilon, request.delta, request.rho) != (None, None, None):
             rule = "must be left out for a .hush file, whose maps spend nothing"
             raise UsageError("epsilon", rule, remedy="leave it out, or give the file of points")
-        drawn = draw_heat_map(sources[0], output, choice)
-        write_result(drawn, [("map", each) for each in drawn.outputs], as_json=json)
+        claim = draw_heat_map(sources[0], output, choice).in_numbers()
+        write_result({"outputs": output, "claim": claim}, [("map", each) for each in output], as_json=json)
         return
     confirmation = Confirmation(output[0], yes=yes)
     with counting(sources, allow_clipping=allow_clipping) as progress:
@@ -206,10 +199,8 @@ def heatmap(
             threads=threads,
             progress=progress,
         )
-    released = confirmation.confirmed(None if made is None else made.released)
-    assert made is not None
-    facts = [("claim", repr(released.claim)), *(("map", each) for each in made.outputs)]
-    confirmation.report(released, facts, json=json, result=made)
+    facts = [("claim", repr(made.released.claim)), *(("map", each) for each in made.outputs)]
+    confirmation.report(made.released, facts, json=json, result=made)
 
 
 _WHAT = ("bounds", "bandwidth")
@@ -217,7 +208,7 @@ _WHAT = ("bounds", "bandwidth")
 
 def choose(
     *,
-    what: str = typer.Argument(help="bounds or bandwidth.", autocompletion=options.completing(*_WHAT)),
+    what: str = typer.Argument(help="bounds or bandwidth.", autocompletion=options.completing(lambda: _WHAT)),
     files: options.RecordFiles,
     request: Annotated[
         ReleaseRequest,
@@ -233,17 +224,7 @@ def choose(
     kernel: Annotated[
         KernelSpec, Without("bandwidth", "scale", "bits", "projection", "smoothness", "radius")
     ],
-    within: str | None = setting(
-        None,
-        "For bounds: the widest possible range, of all columns or of each; declared.",
-        metavar="LOW:HIGH[,...]",
-    ),
-    tail: float = setting(0.01, "For bounds: the fraction of the records outside on either side."),
-    grid: int = setting(1000, "For bounds: number of equal steps of the range."),
-    candidates: tuple[float, ...] | None = setting(
-        None, "For a bandwidth: declared candidates.", metavar="NUMBERS"
-    ),
-    density: float = setting(0.05, "For a bandwidth: the mean kernel value of two records."),
+    terms: ChoiceTerms,
     yes: options.Yes = False,
     json: options.Json = False,
 ) -> None:
@@ -260,28 +241,15 @@ def choose(
     records = replace(records, paths=tuple(files))
     if ledger.given() is not None:
         request = replace(request, budget=ledger.budget(), idempotency_key=ledger.idempotency_key)
-    approve = _approve_choice if sys.stdin.isatty() and not yes else None
+    interactive = sys.stdin.isatty() and not yes
+
+    def approve(claim: Claim) -> None:
+        if interactive:
+            tell(claim.sentence())
+            confirm("Choose?", "Nothing was chosen, and nothing was spent.")
+
     with interruptible_input() if STANDARD in files else nullcontext():
-        if what == "bounds":
-            box = options.ranges(within, "within")
-            if box is None:
-                rule = "are chosen within a declared range"
-                raise UsageError("bounds", rule, got="none", remedy="give --within such as 0:255")
-            chosen = choose_bounds(records, request, within=box, tail=tail, grid=grid, approve=approve)
-        else:
-            if candidates is None:
-                rule = "must be declared to choose a bandwidth from"
-                raise UsageError("candidates", rule, got="none", remedy="such as 1,5,25")
-            chosen = choose_bandwidth(
-                records, request, kernel=kernel, candidates=candidates, density=density, approve=approve
-            )
-    if chosen is None:
-        declined("Nothing was chosen, and nothing was spent.")
+        chosen = run_choice(what, records, request, terms, kernel=kernel, approve=approve)
     warn_if_insecure(chosen.claim, "choice")
     facts = [*chosen.facts, ("claim", repr(chosen.claim))]
     write_result(chosen, facts, as_json=json, claim=chosen.claim)
-
-
-def _approve_choice(claim: Claim) -> bool:
-    tell(claim.sentence())
-    return ask("Choose?")

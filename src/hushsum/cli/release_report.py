@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import typer
 
@@ -35,14 +35,11 @@ def released_file(output: str, *, json: bool) -> str | IO[bytes]:
     if output != STANDARD:
         return output
     if json:
-        raise UsageError(
-            "the file and the JSON cannot both go to standard output",
-            remedy="give a path, or leave --json out",
-        )
+        rule = "the file and the JSON cannot both go to standard output"
+        raise UsageError(rule, remedy="give a path, or leave --json out")
     if sys.stdout.isatty():
-        raise UsageError(
-            "the file is binary and standard output is a terminal", remedy="give a path, or redirect it"
-        )
+        rule = "the file is binary and standard output is a terminal"
+        raise UsageError(rule, remedy="give a path, or redirect it")
     return sys.stdout.buffer
 
 
@@ -59,17 +56,16 @@ class Confirmation:
 
     def destination(self, output: str | IO[bytes], ledger: LedgerOptions) -> Destination:
         """Where the release goes; approved by the person, or shown where there is something to say."""
-        approve = self._approve if self.interactive or self._of_model else None
-        return Destination(output, ledger.given(), approve, self.interactive)
+        return Destination(output, ledger.given(), self._approve, self.interactive)
 
-    def _approve(self, claim: Claim, account: Account | None) -> bool:
+    def _approve(self, claim: Claim, account: Account | None) -> None:
         if self._of_model and account is None and claim.unit == RECORD:
             tell(
                 "Note: the claim protects each record. If a person may have several, give --unit-column and "
                 "--max-per-unit."
             )
         if not self.interactive:
-            return True
+            return
         tell(claim.sentence())
         _warn_of(claim)
         if self._exists and account is None:
@@ -78,16 +74,7 @@ class Confirmation:
             tell(f"{self._output!r} exists and will be replaced, unless it is this very release.")
         if account is not None:
             tell(f"After it the dataset has {account_in_words(account)}.")
-        return ask("Release it?")
-
-    def confirmed(self, released: D | None) -> D:
-        """The release, with a warning if it protects little; exits if it was declined."""
-        if released is None:
-            declined("Nothing was released, and nothing was spent.")
-        warn_if_insecure(released.claim)
-        if not self.interactive:
-            _warn_of(released.claim)
-        return released
+        confirm("Release it?", "Nothing was released, and nothing was spent.")
 
     def report(
         self, released: Delivered[Any], facts: Sequence[tuple[str, str]], *, json: bool, result: Any = None
@@ -97,6 +84,9 @@ class Confirmation:
 
         The claim's sentence is left out where it stands above the question already.
         """
+        warn_if_insecure(released.claim)
+        if not self.interactive:
+            _warn_of(released.claim)
         record = released.record
         if json:
             write_json((result or released).as_json())
@@ -119,10 +109,11 @@ class Confirmation:
         write_facts(shown)
 
 
-def declined(sentence: str) -> NoReturn:
-    """End a command whose question a person answered with no."""
-    tell(sentence)
-    raise typer.Exit(_DECLINED)
+def confirm(question: str, declined: str) -> None:
+    """End the command if a person answers no."""
+    if not ask(question):
+        tell(declined)
+        raise typer.Exit(_DECLINED)
 
 
 def warn_if_insecure(claim: Claim, what: str = "release") -> None:

@@ -10,23 +10,15 @@ from typing import Annotated
 import typer
 
 from hushsum.declaration import required, setting
-from hushsum.operations import (
-    LedgerOptions,
-    RecordFiles,
-    StepWritten,
-    Watch,
-    Watcher,
-    read_key,
-    start_or_continue,
-)
+from hushsum.operations import LedgerOptions, RecordFiles, Watch, Watcher, read_key, start_or_continue
 from hushsum.planning import KernelSpec, TableSpec
 from hushsum.privacy import PROMISE, RULE_ON_DELTA, STATED, ReleaseRequest
 from hushsum.streams import StreamPlan, StreamRequest
 
 from . import options
 from .declared_options import Taking
-from .output import ask, tell, warnings_printed, write, write_json
-from .release_report import declined
+from .output import tell, warnings_printed, write_result
+from .release_report import confirm
 
 _LONGEST_SLEEP = 60.0
 
@@ -78,14 +70,24 @@ def watch(
         ledger=ledger.given(),
     )
     key = read_key(encryption_key_file)
-    approve = _ask if sys.stdin.isatty() and not yes else None
+    interactive = sys.stdin.isatty() and not yes
+
+    def approve(plan: StreamPlan) -> None:
+        if interactive:
+            tell(plan.claim.sentence())
+            tell(f"{_all(plan)} together spend it, now; {_noise(plan)}.")
+            confirm("Start the stream?", "Nothing was started, and nothing was spent.")
+
     new = not followed.state.exists()
     with warnings_printed():
         watcher = start_or_continue(followed, time.time(), encryption_key=key, approve=approve)
-    if watcher is None:
-        declined("Nothing was started, and nothing was spent.")
     if new:
-        _tell_start(followed, watcher)
+        plan = watcher.stream.plan
+        tell(plan.claim.sentence())
+        tell(
+            f"Started {followed.state} (CONFIDENTIAL). Step 1 is due at {watcher.clock.in_words(1)}. "
+            f"{_all(plan)} together keep the claim; {_noise(plan)}."
+        )
     try:
         with warnings_printed():
             _follow(watcher, once=once, threads=threads, json=json)
@@ -97,8 +99,10 @@ def _follow(watcher: Watcher, *, once: bool, threads: int | None, json: bool) ->
     while True:
         written = watcher.run(time.time(), threads=threads)
         for step in written:
-            write_json(step.as_json()) if json else _write(step)
-        if watcher.finished:
+            last = "" if step.horizon is None else f" of {step.horizon}"
+            text = f"step {step.step}{last}  {step.output}  until {step.period_end}"
+            write_result(step, text, as_json=json)
+        if watcher.stream.finished:
             tell("All steps have been released.")
             return
         if once:
@@ -108,26 +112,6 @@ def _follow(watcher: Watcher, *, once: bool, threads: int | None, json: bool) ->
             return
         while (left := watcher.next_due - time.time()) > 0:
             time.sleep(min(left, _LONGEST_SLEEP))
-
-
-def _write(step: StepWritten) -> None:
-    last = "" if step.horizon is None else f" of {step.horizon}"
-    write(f"step {step.step}{last}  {step.output}  until {step.period_end}")
-
-
-def _ask(plan: StreamPlan) -> bool:
-    tell(plan.claim.sentence())
-    tell(f"{_all(plan)} together spend it, now; {_noise(plan)}.")
-    return ask("Start the stream?")
-
-
-def _tell_start(followed: Watch, watcher: Watcher) -> None:
-    plan = watcher.stream.plan
-    tell(plan.claim.sentence())
-    tell(
-        f"Started {followed.state} (CONFIDENTIAL). Step 1 is due at {watcher.clock.in_words(1)}. "
-        f"{_all(plan)} together keep the claim; {_noise(plan)}."
-    )
 
 
 def _all(plan: StreamPlan) -> str:

@@ -5,27 +5,24 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats
-from hushsum.analysis import Comparison, compare
+from hushsum.auditing import AuditReport, audit_steps, mechanism_cases, run_steps
 from hushsum.declaration import check_fields, setting
 from hushsum.errors import Argument, DataRefused, HushsumError, UsageError, shown
 from hushsum.errors import Parameter as NameOf
 from hushsum.files import FileKind, RollbackGuard
 from hushsum.kernels import ColumnKernel, kernel_in_words, positive_integer
-from hushsum.plotting import check_format, save_figure
 from hushsum.records import (
     NO_DATES,
-    PLAIN,
     Bounds,
-    CellFormat,
     DateFormat,
     choose_columns,
     columns_in_words,
@@ -33,21 +30,32 @@ from hushsum.records import (
     numbers_of,
     open_batches,
     pyarrow,
-    read_edges,
 )
 from hushsum.releases import ESTIMATORS, Bundle, NoisyTable, ReleasedFunction, TableFunction, normal_answers
 from hushsum.secret_functions import ServedFunction, SqliteStore, reopen
 from hushsum.tables import Marginals
 
-from ._files import STANDARD, Progress, TallyDescription, check_output, kind_of, open_function, open_released
+from ._files import (
+    STANDARD,
+    EdgeColumns,
+    Progress,
+    RecordFiles,
+    TallyDescription,
+    kind_of,
+    open_file,
+    open_function,
+    open_released,
+)
 
 if TYPE_CHECKING:
     from .models import SecretModel
 
+T = TypeVar("T")
+
+# The level at which the median of means is formed, and the only one its theorem is then about.
 BOUND_LEVEL = 0.95
-"""The level at which the median of means is formed, and the only one its theorem is then about."""
+# The names of the answers of a function at a point.
 ANSWERS: Final = ("value", "stderr", "lower", "upper")
-"""The names of the answers of a function at a point."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +139,8 @@ def query_points(
         if not all(math.isfinite(value) for value in point):
             raise UsageError("at", "must have finite values", got="NaN or infinity")
         if dim is None and any(value != int(value) for value in point):
-            raise UsageError(
-                "at", "must have integers as members of a set", got="a fraction", remedy="number the members"
-            )
+            rule = "must have integers as members of a set"
+            raise UsageError("at", rule, got="a fraction", remedy="number the members")
     if dim is None:
         sets = [[int(value) for value in point] for point in listed]
         return _ask(function, sets, sets, terms)
@@ -159,13 +166,7 @@ def _coordinate(value: float | str, is_date: bool, dates: DateFormat) -> float:
 
 
 def query_nodes(
-    source: str,
-    nodes: Sequence[str],
-    graph: str,
-    terms: QueryTerms,
-    *,
-    columns: Sequence[str] | None = None,
-    directed: bool = False,
+    source: str, nodes: Sequence[str], graph: str, terms: QueryTerms, edges: EdgeColumns
 ) -> AnsweredPoints:
     """Answers at nodes of a graph, whose neighbours are looked up in a public edge list.
 
@@ -179,70 +180,59 @@ def query_nodes(
         got = f"it for a function of {columns_in_words(function.dim)}"
         remedy = ("give a point with ", NameOf("at"))
         raise UsageError("node", "is for functions of sets", got=got, remedy=remedy)
-    sets = read_edges(graph, columns=columns, directed=directed).neighbours(nodes)
-    return _ask(function, list(nodes), sets, terms)
+    return _ask(function, list(nodes), edges.read([graph]).neighbours(nodes), terms)
 
 
 def query_file(
-    source: str,
-    path: str,
-    terms: QueryTerms,
-    *,
-    columns: Sequence[str] | None = None,
-    set_column: str | None = None,
-    cells: CellFormat = PLAIN,
-    progress: Progress | None = None,
+    source: str, points: RecordFiles, terms: QueryTerms, *, progress: Progress | None = None
 ) -> Iterator[AnsweredPoints]:
-    """Answers at the points of a CSV, Parquet or Arrow file, batch by batch, in bounded memory.
+    """Answers at the points of one CSV, Parquet or Arrow file, batch by batch, in bounded memory.
 
     Columns are found by the names the function knows; ``columns`` gives other names, in the function's order,
     and a function without names takes all columns in the file's order. For a function of sets,
     ``set_column`` names the column of them, unless the file has one column only. ``cells`` are read as
     declared.
     """
+    (path,), columns = points.paths, points.columns
     if source == path == "-":
-        raise UsageError(
-            "function and points cannot both come from standard input", remedy="give one as a file"
-        )
+        remedy = "give one as a file"
+        raise UsageError("function and points cannot both come from standard input", remedy=remedy)
     if terms.simultaneous:
         rule = ("is for the points of ", NameOf("at"), ": a file is answered while it is read")
         raise UsageError("simultaneous", rule, remedy="leave it out, or query the function in Python")
     function = open_function(source)
-    if function.dim is None and set_column is None:
-        with open_batches(path, columns=columns, cells=cells) as peek:
+    if function.dim is None and points.set_column is None:
+        with open_batches(path, columns=columns, cells=points.cells) as peek:
             names = peek.column_names
         if path == "-" or len(names) != 1:
             raise UsageError("set_column", "must name the column of sets for this function")
-        set_column, columns = names[0], None
+        points, columns = replace(points, set_column=names[0], columns=None), None
     own, dim = function.columns, function.dim
 
     def answered(batch: Any) -> AnsweredPoints:
         if dim is not None and 1 < batch.num_columns != dim:
-            raise UsageError(
-                "points", f"must have {columns_in_words(dim)} for this function", got=batch.num_columns
-            )
+            rule = f"must have {columns_in_words(dim)} for this function"
+            raise UsageError("points", rule, got=batch.num_columns)
         renamed = own is not None and columns is not None and len(own) == batch.num_columns
         queries = batch.rename_columns(list(own)) if renamed and own else batch
-        return _ask(function, with_dates(batch, cells.dates), queries, terms)
+        return _ask(function, with_dates(batch, points.cells.dates), queries, terms)
 
-    return _streamed(answered, path, own if columns is None else columns, cells, progress, set_column)
+    return _streamed(answered, points, own, progress)
 
 
 def _streamed(
     answered: Callable[[Any], AnsweredPoints],
-    path: str,
-    columns: Sequence[str] | None,
-    cells: CellFormat,
+    points: RecordFiles,
+    own: Sequence[str] | None,
     progress: Progress | None,
-    set_column: str | None = None,
 ) -> Iterator[AnsweredPoints]:
     """The answers to each batch of a file. The first is answered at once, so that an error is reported before
     anything is written.
     """
 
     def batches() -> Iterator[AnsweredPoints]:
-        with open_batches(path, columns=columns, set_column=set_column, cells=cells) as stream:
-            choose_columns(stream.column_names, cells.dates.columns, "dates")
+        with open_file(points, points.paths[0], points.columns or own) as stream:
+            choose_columns(stream.column_names, points.cells.dates.columns, "dates")
             for batch, _ in stream:
                 yield answered(batch)
                 if progress is not None:
@@ -267,9 +257,8 @@ def _ask(function: ReleasedFunction, shown: Any, queries: object, terms: QueryTe
         )
         return AnsweredPoints(shown, {name: getattr(answers, name) for name in ANSWERS})
     if not isinstance(function, TableFunction):
-        raise UsageError(
-            "estimator", "must be mean for this function, which has no hash rows", got=repr(terms.estimator)
-        )
+        rule = "must be mean for this function, which has no hash rows"
+        raise UsageError("estimator", rule, got=repr(terms.estimator))
     sums = function.sum(queries, estimator=terms.estimator)
     reach = function.error_bound(queries, failure=1.0 - BOUND_LEVEL)
     if not terms.sum:
@@ -288,53 +277,8 @@ def _rows_of(batch: Any) -> list[list[Any]]:
     return [list(row) for row in zip(*columns, strict=True)]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FunctionsCompared:
-    """The comparison, and where its picture is."""
-
-    comparison: Comparison
-    output: str | None
-
-    def as_json(self) -> dict[str, Any]:
-        """The comparison for a machine."""
-        return {**self.comparison.as_json(), "output": self.output}
-
-
-def compare_functions(
-    first: str,
-    second: str,
-    *,
-    at: Sequence[Sequence[float]] | None = None,
-    significance: float = 0.05,
-    cluster_size: float = 1.0,
-    output: str | None = None,
-    of: str = "mean",
-) -> FunctionsCompared:
-    """Compare the functions of two files; the parameters are those of ``hushsum.compare``.
-
-    Raises
-    ------
-    UsageError
-        if the two cannot be compared, or the difference cannot be drawn.
-    FileRefused
-        if a file does not hold a released function.
-    """
-    if first == second == STANDARD:
-        raise UsageError("second", ("and ", NameOf("first"), " cannot both be standard input"), got=STANDARD)
-    if output is not None:
-        check_format(check_output(output, inputs=[first, second]))
-    f, g = map(open_function, (first, second))
-    names = tuple(Path(each).stem or each for each in (first, second))
-    if names[0] == names[1]:
-        names = (first, second)
-    found = compare(f, g, at=at, significance=significance, cluster_size=cluster_size, names=names)
-    if output is not None:
-        save_figure(found.picture(found.view(of=of)).figure(), output)
-    return FunctionsCompared(found, output)
-
-
+# How many numbers of an array a description lists.
 MOST_LISTED: Final = 1000
-"""How many numbers of an array a description lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -449,30 +393,15 @@ def labels_of(column: Any, name: str) -> NDArray[Any]:
     pa = pyarrow()
     (chunks,) = mixed_columns(pa.table({name: column}), count=1, names=[name])
     if chunks.null_count:
-        raise DataRefused(
-            f"column {name!r} must have a label in every record", got="missing ones", remedy="drop those"
-        )
-    if pa.types.is_large_string(chunks.type):
-        texts = np.array(chunks.to_pylist(), dtype=np.str_)
-        if _has_fractions(_numbers_in(texts)):
-            raise _fractions_refused(name)
-        return texts
-    values: NDArray[Any] = chunks.to_numpy()
-    if values.dtype.kind == "f":
-        if _has_fractions(values):
-            raise _fractions_refused(name)
-        values = values.astype(np.int64)
-    return values
-
-
-def _fractions_refused(name: str) -> DataRefused:
-    return DataRefused(
-        f"column {name!r} must have labels", got="numbers with a fraction", remedy="use a regressor"
-    )
-
-
-def _has_fractions(values: NDArray[np.float64]) -> bool:
-    return not np.array_equal(values, np.trunc(values))
+        rule = f"column {name!r} must have a label in every record"
+        raise DataRefused(rule, got="missing ones", remedy="drop those")
+    words = pa.types.is_large_string(chunks.type)
+    values = np.array(chunks.to_pylist(), dtype=np.str_) if words else np.asarray(chunks.to_numpy())
+    numbers = _numbers_in(values) if words else values[:0] if values.dtype.kind != "f" else values
+    if not np.array_equal(numbers, np.trunc(numbers)):
+        rule, got = f"column {name!r} must have labels", "numbers with a fraction"
+        raise DataRefused(rule, got=got, remedy="use a regressor")
+    return values.astype(np.int64) if values.dtype.kind == "f" else values
 
 
 def _numbers_in(texts: NDArray[np.str_]) -> NDArray[np.float64]:
@@ -496,15 +425,27 @@ def read_classes(classes: Sequence[str], labels: NDArray[Any]) -> list[Any]:
     if kind == "b":
         flags = {"false": False, "0": False, "true": True, "1": True}
         if any(each.lower() not in flags for each in classes):
-            raise UsageError(
-                "classes", "must be true or false for a column of booleans", got="something else"
-            )
+            rule = "must be true or false for a column of booleans"
+            raise UsageError("classes", rule, got="something else")
         return [flags[each.lower()] for each in classes]
     try:
         return [int(each) for each in classes]
     except ValueError:
         rule = "must be integers for a column of numbers"
         raise UsageError("classes", rule, got="something else", remedy="write them alike") from None
+
+
+def tried(step: Callable[[], T], wrong: HushsumError) -> T:
+    """The result of a step; an error of numbers or types may quote a value, so ``wrong`` is raised instead,
+    outside the handler.
+    """
+    try:
+        return step()
+    except HushsumError:
+        raise
+    except (ValueError, TypeError, ArithmeticError):
+        pass
+    raise wrong
 
 
 @dataclass(frozen=True, slots=True)
@@ -518,7 +459,6 @@ class AnsweringModel:
     def of(cls, bundle: Bundle) -> AnsweringModel:
         """The model of a bundle."""
         # Only here: scikit-learn takes longer to import than the rest of a service takes to start.
-        import hushsum.models  # noqa: F401  # importing them registers them
         from hushsum.models import model_of
 
         model: Any = model_of(bundle)
@@ -543,14 +483,9 @@ class AnsweringModel:
             if they are not points of this model.
         """
         values = values_of(points, self.columns, self.dim)
-        try:
-            with np.errstate(all="ignore"):
-                return all_answers(self.model, values, level=level)
-        except HushsumError:
-            raise
-        except (ValueError, ArithmeticError):
-            pass
-        raise DataRefused("the points must be finite numbers in the columns of this model", got="others")
+        wrong = DataRefused("the points must be finite numbers in the columns of this model", got="others")
+        with np.errstate(all="ignore"):
+            return tried(lambda: all_answers(self.model, values, level=level), wrong)
 
 
 def answers_of(model: Any, points: object) -> dict[str, NDArray[Any]]:
@@ -604,30 +539,19 @@ def all_answers(model: Any, points: object, *, level: float | None = None) -> di
     return answers
 
 
-def open_model(source: str) -> Any:
-    """The released model in a ``.hush`` file; ``"-"`` reads it from standard input."""
-    import hushsum.models  # noqa: F401  # importing them registers them
-    from hushsum.models import load_model  # imports scikit-learn
-
-    return load_model(sys.stdin.buffer if source == STANDARD else source)
-
-
 def predict_file(
-    source: str,
-    path: str,
-    *,
-    columns: Sequence[str] | None = None,
-    cells: CellFormat = PLAIN,
-    progress: Progress | None = None,
+    source: str, points: RecordFiles, *, progress: Progress | None = None
 ) -> Iterator[AnsweredPoints]:
-    """Predictions at the points of a CSV, Parquet or Arrow file, batch by batch, in bounded memory.
+    """Predictions at the points of one CSV, Parquet or Arrow file, batch by batch, in bounded memory.
 
     Columns are found by the names the model was fitted with; ``columns`` gives other names, in the model's
     order. Dates are returned as dates.
     """
-    if source == path == STANDARD:
+    if source == points.paths[0] == STANDARD:
         raise UsageError("model and points cannot both come from standard input", remedy="give one as a file")
-    model = open_model(source)
+    from hushsum.models import load_model  # imports scikit-learn
+
+    model: Any = load_model(sys.stdin.buffer if source == STANDARD else source)
     named = getattr(model, "feature_names_in_", None)
     own = None if named is None else [str(name) for name in named]
 
@@ -637,9 +561,9 @@ def predict_file(
             raise UsageError("points", f"must have {columns_in_words(dim)} for this model", got=len(names))
         table = features_of(batch, names)
         known = table.rename_columns(own) if own is not None else np.column_stack(table.columns)
-        return AnsweredPoints(with_dates(batch, cells.dates), answers_of(model, known))
+        return AnsweredPoints(with_dates(batch, points.cells.dates), answers_of(model, known))
 
-    return _streamed(answered, path, own if columns is None else columns, cells, progress)
+    return _streamed(answered, points, own, progress)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -702,19 +626,15 @@ class ExactModel:
         """
         values = values_of(points, self.about["features"], self.dim)
         noise = self.served[0].noise_stderr
-        values_of_functions = np.column_stack([each(values) for each in self.served])
+        found = np.column_stack([each(values) for each in self.served])
         if self.about["classes"] is not None:
             from hushsum.models import labels_from_json
 
             labels = labels_from_json(self.about["classes"])
-            decision = (
-                np.column_stack((-values_of_functions, values_of_functions))
-                if values_of_functions.shape[1] == 1
-                else values_of_functions
-            )
+            decision = np.column_stack((-found, found)) if found.shape[1] == 1 else found
             prediction = labels[np.argmax(decision, axis=1)]
             return {"prediction": prediction, "decision": decision, "stderr": np.full(len(values), noise)}
-        value, prediction = values_of_functions[:, 0], np.maximum(values_of_functions[:, 0], noise)
+        value, prediction = found[:, 0], np.maximum(found[:, 0], noise)
         if self.about["target_bounds"] is not None:
             low, high = self.about["target_bounds"]
             value = value + (low + high) / 2.0
@@ -793,37 +713,8 @@ _GRID_COLUMNS = 3
 _STEPS = 50
 
 
-@runtime_checkable
-class SamplingModel(Protocol):
-    """A model that draws records."""
-
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> Any:
-        """Records inside the bounds, as an array of shape (n_samples, n_features) or an Arrow table."""
-
-
-@dataclass(frozen=True, slots=True)
-class SampleDrawn:
-    """Synthetic records as an Arrow table."""
-
-    table: Any
-
-    @classmethod
-    def of_numbers(cls, values: Floats, columns: tuple[str, ...]) -> SampleDrawn:
-        """Columns of numbers, shape (number, columns)."""
-        return cls(pyarrow().table([values[:, i] for i in range(values.shape[1])], names=list(columns)))
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The names of the columns."""
-        return tuple(self.table.column_names)
-
-    def records(self) -> list[list[Any]]:
-        """The records one by one, missing values as None."""
-        return [list(each) for each in zip(*self.table.to_pydict().values(), strict=True)]
-
-
-def sample_release(source: str, number: int, *, seed: int | None = None) -> SampleDrawn:
-    """Records drawn from what was released, inside its declared bounds.
+def sample_release(source: str, number: int, *, seed: int | None = None) -> Any:
+    """Records drawn from what was released, inside its declared bounds, as an Arrow table.
 
     ``seed`` repeats a sample; the noise of the release is in the file already.
 
@@ -840,9 +731,8 @@ def sample_release(source: str, number: int, *, seed: int | None = None) -> Samp
     if isinstance(released, NoisyTable) and isinstance(released.basis, Marginals):
         from hushsum.models import PrivateSynthesizer
 
-        return SampleDrawn(
-            PrivateSynthesizer(random_state=seed).fit_released(released).sample(count, random_state=seed)
-        )
+        model = PrivateSynthesizer(random_state=seed).fit_released(released)
+        return model.sample(count, random_state=seed)
     assert isinstance(released, ReleasedFunction)
     bounds = released.bounds
     if bounds is None or not isinstance(released.kernel, ColumnKernel):
@@ -863,23 +753,58 @@ def sample_release(source: str, number: int, *, seed: int | None = None) -> Samp
     else:
         step = np.array(released.kernel.column_bandwidths())
         drawn = by_chain(weights, low, high, count, random, step=step, steps=_STEPS)
-    return SampleDrawn.of_numbers(drawn, _names(released.columns, bounds.dim))
+    return _table_of(drawn, released.columns)
 
 
-def _of_model(bundle: Bundle, number: int, seed: int | None) -> SampleDrawn:
-
+def _of_model(bundle: Bundle, number: int, seed: int | None) -> Any:
     answering = AnsweringModel.of(bundle)
-    if not isinstance(answering.model, SamplingModel):
+    if not hasattr(answering.model, "sample"):
         rule = "samples are drawn from functions, densities and samplers"
         got = f"a model of the kind {answering.model.COMMAND}"
         raise UsageError(rule, got=got, remedy="fit a synthesizer, a density or a sampler")
     drawn = answering.model.sample(number, random_state=seed)
-    if not isinstance(drawn, np.ndarray):
-        return SampleDrawn(drawn)
-    return SampleDrawn.of_numbers(drawn, _names(answering.columns, answering.dim))
+    return _table_of(drawn, answering.columns) if isinstance(drawn, np.ndarray) else drawn
 
 
-def _names(columns: tuple[str, ...] | None, dim: int) -> tuple[str, ...]:
-    return (
-        columns if columns is not None and len(columns) == dim else tuple(f"column_{i}" for i in range(dim))
-    )
+def _table_of(values: Floats, columns: tuple[str, ...] | None) -> Any:
+    """Columns of numbers, shape (number, columns), as an Arrow table."""
+    known = columns is not None and len(columns) == values.shape[1]
+    names = columns if known else [f"column_{i}" for i in range(values.shape[1])]
+    return pyarrow().table(list(values.T), names=list(names or ()))
+
+
+def audit_file(
+    source: str | None, *, thorough: bool = False, progress: Progress | None = None
+) -> AuditReport:
+    """Audit the contents of a ``.hush`` file (``"-"``: standard input); without one, every mechanism. Of a
+    model its released tables are audited.
+
+    Neighbours and noise are new in every run.
+    """
+    if source is None:
+        return run_steps(audit_steps(None, thorough=thorough), progress=progress)
+    released = open_released(source)
+    if isinstance(released, ReleasedFunction):
+        return run_steps(audit_steps(released, thorough=thorough), progress=progress)
+    assert isinstance(released, Bundle)
+    # One of several alike tables stands for all, such as those of classes.
+    parts = {(type(part).__name__, part.kernel): part for part in released.parts.values()}
+    if not parts:
+        model = str(released.about["model"])
+        rule = "the audit of a file needs a released table"
+        raise UsageError(rule, got=f"a {model} without one", remedy=_audit_of_mechanism(model))
+    steps = [step for part in parts.values() for step in audit_steps(part, thorough=thorough)]
+    return run_steps(steps, progress=progress)
+
+
+def _audit_of_mechanism(model: str) -> str:
+    """The remedy for a model whose file does not describe its noise: audit its mechanism on made-up records.
+
+    >>> _audit_of_mechanism("PrivateKernelSVC")
+    "audit its mechanism, on made-up records, with 'hushsum audit' without a file"
+    """
+    cases = [case for case in mechanism_cases() if model in case.name]
+    if not cases:
+        return "its mechanism is audited by benchmarks/outside_audits in the source"
+    command = "hushsum audit --thorough" if all(case.thorough for case in cases) else "hushsum audit"
+    return f"audit its mechanism, on made-up records, with '{command}' without a file"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -70,27 +70,18 @@ class MethodMeasured:
 
 @dataclass(frozen=True, slots=True)
 class MethodsBenchmarked:
-    """All measurements; ``exact`` has the seconds of a query of exact answers, ``left_out`` who did not run
-    and why.
-    """
+    """All measurements, the seconds of a query of exact answers, and who was left out and why."""
 
     records: int
     density: float
     kernel: Kernel
-    measured: tuple[MethodMeasured, ...]
-    exact: dict[str, float]
+    methods: tuple[MethodMeasured, ...]
+    exact_query_seconds: dict[str, float]
     left_out: dict[str, str]
 
     def as_json(self) -> dict[str, Any]:
         """The comparison for a machine."""
-        return {
-            "records": self.records,
-            "density": self.density,
-            "kernel": kernel_as_json(self.kernel),
-            "methods": [asdict(each) for each in self.measured],
-            "exact_query_seconds": self.exact,
-            "left_out": self.left_out,
-        }
+        return {**asdict(self), "kernel": kernel_as_json(self.kernel)}
 
 
 def benchmark_methods(
@@ -129,12 +120,14 @@ def benchmark_methods(
     for name in terms.methods or ():
         if name != AUTO:
             method_named(name)
-    X, names = _read(records)
+    blocks = read_columns(records.path, records.columns, records.cells)
+    names = tuple(blocks.blocks)
+    X = blocks.choose(names)
     made = kernel.build(X.shape[1], names, terms.bounds)
     queries = X[np.random.default_rng(0).choice(len(X), min(terms.queries, len(X)), replace=False)]
     race = _Benchmark(X, made, queries, terms)
     measured, left_out = [], {}
-    runs = list(_runs(made, terms))
+    runs = _runs(made, terms)
     for i, (name, epsilon) in enumerate(runs):
 
         def repeated(part: float, done: int = i) -> None:
@@ -152,18 +145,12 @@ def benchmark_methods(
     return MethodsBenchmarked(len(X), float(race.truth.mean()), made, tuple(order), race.exact, left_out)
 
 
-def _runs(kernel: Kernel, terms: BenchmarkTerms) -> Iterator[tuple[str, float]]:
-    fitting = [name for name in method_names() if _suits(name, kernel, terms)]
-    names: Sequence[str] = terms.methods or [AUTO, *fitting]
-    for name in dict.fromkeys(names):
-        for epsilon in terms.epsilon:
-            yield name, epsilon
-
-
-def _suits(name: str, kernel: Kernel, terms: BenchmarkTerms) -> bool:
-    method = method_named(name)
+def _runs(kernel: Kernel, terms: BenchmarkTerms) -> list[tuple[str, float]]:
+    methods = [method_named(name) for name in method_names()]
     # What is private without δ is private with it.
-    return method.suits(kernel, delta=terms.delta) or method.suits(kernel)
+    fitting = [each.name for each in methods if each.suits(kernel, delta=terms.delta) or each.suits(kernel)]
+    names: Sequence[str] = terms.methods or [AUTO, *fitting]
+    return [(name, epsilon) for name in dict.fromkeys(names) for epsilon in terms.epsilon]
 
 
 class _Benchmark:
@@ -258,9 +245,3 @@ class _Benchmark:
         start = time.perf_counter()
         model.score_samples(some)
         return (time.perf_counter() - start) / len(some)
-
-
-def _read(records: PublicFile) -> tuple[NDArray[np.float64], tuple[str, ...]]:
-    blocks = read_columns(records.path, records.columns, records.cells)
-    names = tuple(blocks.blocks)
-    return blocks.choose(names), names

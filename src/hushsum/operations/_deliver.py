@@ -8,22 +8,24 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import os
+import re
 import secrets
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, Generic, TypeVar
 
+import numpy as np
+
 from hushsum._types import Floats
-from hushsum.declaration import setting
+from hushsum.declaration import BOUNDS_TYPE, setting
+from hushsum.declaration import request as declared_request
 from hushsum.errors import AlreadyPublished, DataRefused, FilePath, LedgerUnavailable, UsageError
 from hushsum.errors import Parameter as NameOf
-from hushsum.files import atomic_file, canonical_json, declared_fields, state_folder
-from hushsum.kernels import Kernel, kernel_as_json, kernel_in_words, warn_of_bandwidth
-from hushsum.methods import DeclaredBox, Option
+from hushsum.files import SharedText, atomic_file, canonical_json, declared_fields, state_folder
+from hushsum.kernels import Kernel, check_cap, kernel_as_json, kernel_in_words, warn_of_bandwidth
+from hushsum.methods import DeclaredBox, Option, choose_kernel, private_bounds
 from hushsum.planning import (
     UNDECLARED,
     EmptyTally,
@@ -34,15 +36,27 @@ from hushsum.planning import (
     kernel_of_sample,
     takes_sets,
 )
-from hushsum.privacy import PERSON, RECORD, Booking, Claim, ReleaseRequest, checked_unit, exact
+from hushsum.privacy import (
+    PERMUTE_AND_FLIP,
+    PERSON,
+    RECORD,
+    Booking,
+    Claim,
+    ReleaseRequest,
+    checked_unit,
+    choice_claim,
+    exact,
+)
 from hushsum.records import (
     Bounds,
     DeclaredBounds,
     bounds_in_words,
     names_in_words,
+    numbers_of,
     open_batches,
     pyarrow,
     refuse_copied_rows,
+    refuse_repeated,
 )
 from hushsum.releases import (
     MOST_POINTS,
@@ -59,22 +73,22 @@ from hushsum.tally import Tally, load_tally, public_header
 
 from ._files import (
     STANDARD,
+    Counting,
     Progress,
     PublicFile,
     RecordFiles,
+    all_paths,
     check_columns,
     check_function_output,
-    count_records,
     dimension,
     first_batch,
+    open_file,
     read_public,
     refuse_private_file,
-    with_all_paths,
 )
 
 if TYPE_CHECKING:
     from hushsum.ledger import Account, Charge, DatasetBudget, Fence, Ledger
-
 
 # The version of the settings in a key; it changes where the meaning of a setting, or its default, does.
 _FORM = 1
@@ -100,39 +114,25 @@ def release_key(sources: str | Sequence[str], *public: object) -> str:
 
 
 def _secret() -> bytes:
+    path = state_folder() / "release.key"
 
-    path = state_folder() / "release-key"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if not path.exists():
-            _make(path)
-        key = path.read_bytes()
-    except OSError:
-        raise LedgerUnavailable(
-            ("the folder ", FilePath(path.parent, service="of the state"), " cannot be written"),
-            remedy=("make it writable, name another in HUSHSUM_STATE, or give ", NameOf("idempotency_key")),
-        ) from None
-    if len(key) != 32:
-        raise LedgerUnavailable(
-            ("the file ", FilePath(path), " is damaged"),
-            remedy=("remove it, or give ", NameOf("idempotency_key")),
-        )
-    return key
+    def unusable() -> LedgerUnavailable:
+        rule = ("the folder ", FilePath(path.parent, service="of the state"), " cannot be written")
+        remedy = ("make it writable, name another in HUSHSUM_STATE, or give ", NameOf("idempotency_key"))
+        return LedgerUnavailable(rule, remedy=remedy)
 
-
-def _make(path: Path) -> None:
-    """Write a fresh secret; if two processes do at once, the first one's stays."""
-    own = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    descriptor = os.open(own, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(secrets.token_bytes(32))
-            stream.flush()
-            os.fsync(stream.fileno())
-        with suppress(FileExistsError):
-            os.link(own, path)
-    finally:
-        os.unlink(own)
+    kept = SharedText(path, unusable)
+    text = kept.read()
+    if text is None:
+        kept.prepare()
+        # If two processes make one at once, the first one's stays.
+        with kept.locked():
+            text = kept.read() or secrets.token_hex(32)
+            kept.write(text)
+    if not re.fullmatch("[0-9a-f]{64}", text):
+        remedy = ("remove it, or give ", NameOf("idempotency_key"))
+        raise LedgerUnavailable(("the file ", FilePath(path), " is damaged"), remedy=remedy)
+    return bytes.fromhex(text)
 
 
 R = TypeVar("R", bound=Released)
@@ -195,6 +195,11 @@ class LedgerOptions:
         ledger = Ledger(self.ledger, guard=self.guard)
         return ledger.dataset(self.dataset, part=self.part, to=self.to, who=self.who, fence=self.fence)
 
+    def key(self, sources: Sequence[str], budget: DatasetBudget, claim: Claim, *public: object) -> str:
+        """The idempotency key, by default one that follows from the command: see `release_key`."""
+        named = (budget.ledger_id, self.dataset, self.part, claim.as_json())
+        return self.idempotency_key or release_key(sources, *named, *public)
+
 
 @dataclass(frozen=True, slots=True)
 class LedgerRecord:
@@ -218,7 +223,7 @@ class LedgerRecord:
         }
 
 
-Approve = Callable[[Claim, "Account | None"], bool]
+Approve = Callable[[Claim, "Account | None"], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,12 +242,8 @@ class Delivered(Generic[R]):
 
     def as_json(self) -> dict[str, Any]:
         """The release for a machine."""
-        return {
-            "output": self.output,
-            **self._described(),
-            "size": self.size,
-            "ledger_record": None if self.record is None else self.record.as_json(),
-        }
+        record = None if self.record is None else self.record.as_json()
+        return {"output": self.output, **self._described(), "size": self.size, "ledger_record": record}
 
     def _described(self) -> dict[str, Any]:
         """What was released, as JSON."""
@@ -263,15 +264,15 @@ class Destination:
     ledger : LedgerOptions, optional
         Where it is debited first.
     approve : callable, optional
-        Shown the claim, and the dataset's account after it if there is a ledger, before any noise is
-        drawn; if it says no, nothing is released, and the operation returns None.
+        Called with the claim, and the dataset's account after it if there is a ledger, before anything is
+        debited or drawn; if it raises, nothing is released and nothing is spent.
     interactive : bool
         Whether a person approves, so that the file may replace one that is no released function.
     """
 
     output: str | IO[bytes]
     ledger: LedgerOptions | None = None
-    approve: Approve | None = None
+    approve: Approve = lambda claim, account: None
     interactive: bool = False
 
     @property
@@ -298,8 +299,8 @@ def deliver(
     *,
     sources: Sequence[str],
     settings: Sequence[object],
-) -> D | None:
-    """Request approval, debit, draw and write the file; None if nobody approves, and nothing was spent.
+) -> D:
+    """Request approval, debit, draw and write the file.
 
     ``result`` makes the result of what a `Delivered` has. ``sources`` are the files it is made of: the bytes
     of those that can be read again, and ``settings``, enter the idempotency key where none is given. Killed
@@ -320,63 +321,45 @@ def deliver(
 
     def write(payload: bytes) -> None:
         nonlocal written
-        _write(payload, output)
+        if isinstance(output, str):
+            with atomic_file(Path(output)) as stream:
+                stream.write(payload)
+        else:
+            output.write(payload)
+            output.flush()
         written = len(payload)
 
     if ledger is None:
-        if approve is not None and not approve(claim, None):
-            return None
+        approve(claim, None)
         return result(name, prepared.spend(sink=write), written, None)
     budget = ledger.budget()
     assert ledger.dataset is not None
     place = str(Path(output).absolute()) if isinstance(output, str) else None
-    key = ledger.idempotency_key or release_key(
-        [each for each in sources if each != STANDARD],
-        budget.ledger_id,
-        ledger.dataset,
-        ledger.part,
-        claim.as_json(),
-        subject,
-        list(settings),
-        place,
-    )
+    files = [each for each in sources if each != STANDARD]
+    key = ledger.key(files, budget, claim, subject, list(settings), place)
 
     def record(*, again: bool) -> LedgerRecord:
         assert ledger.dataset is not None
         return LedgerRecord(budget.ledger_id, ledger.dataset, key, budget.account, again)
 
     try:
-        if approve is not None:
-            # The account after this release, which may be debited already.
-            entry = budget.find(key)
-            if entry is not None:
-                entry.refuse_again()
-            if not approve(claim, budget.price(claim)[1] if entry is None else budget.account):
-                return None
+        # The account after this release, which may be debited already.
+        entry = budget.find(key)
+        if entry is not None:
+            entry.refuse_again()
+        approve(claim, budget.price(claim)[1] if entry is None else budget.account)
         released = prepared.spend(Booking(budget, key), write)
     except AlreadyPublished as published:
-        if place is None or not Path(place).is_file():
-            raise
-        if hashlib.sha256(Path(place).read_bytes()).hexdigest() != published.sha256:
+        here = Path(place).read_bytes() if place is not None and Path(place).is_file() else b""
+        if place is None or hashlib.sha256(here).hexdigest() != published.sha256:
             raise
         found: Any = load_released(place)
-        return result(name, found, Path(place).stat().st_size, record(again=True))
+        return result(name, found, len(here), record(again=True))
     return result(name, released, written, record(again=False))
 
 
-def _write(payload: bytes, output: str | IO[bytes]) -> None:
-    if isinstance(output, str):
-        with atomic_file(Path(output)) as stream:
-            stream.write(payload)
-        return
-    output.write(payload)
-    output.flush()
-
-
+# The fewest rows of a useful release: with fewer, the spread of the hashes alone is as large as most answers.
 FEW_ROWS: Final = 10
-"""The fewest rows of a useful release: with fewer, the spread of the hashes alone is as large as most
-answers.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,14 +385,9 @@ class FunctionReleased(Delivered[ReleasedFunction]):
 
     def _described(self) -> dict[str, Any]:
         rows, width = self.table or (None, None)
-        return {
-            "claim": self.claim.in_numbers(),
-            "kernel": kernel_as_json(self.function.kernel),
-            "rows": rows,
-            "width": width,
-            "method": None if self.option is None else self.option.method,
-            "predicted_error": None if self.option is None else self.option.error,
-        }
+        method, error = (None, None) if self.option is None else (self.option.method, self.option.error)
+        released = {"claim": self.claim.in_numbers(), "kernel": kernel_as_json(self.function.kernel)}
+        return {**released, "rows": rows, "width": width, "method": method, "predicted_error": error}
 
 
 @dataclass(frozen=True, slots=True)
@@ -433,7 +411,7 @@ class _Files:
             refuse_copied_rows(public, first_batch(self.records)[0], dim, columns)
 
     def count(self, kernel: KernelSpec | Kernel, empty: EmptyTally) -> Tally:
-        return count_records(self.records, kernel, empty, threads=self.threads, progress=self.progress)
+        return Counting(self.records, kernel, empty, self.threads, self.progress).here()
 
     def in_memory(self, columns: Sequence[str] | None, box: DeclaredBox) -> Any:
         tables: list[Any] = []
@@ -450,9 +428,8 @@ class _Files:
         except pyarrow().ArrowException:
             pass
         # Raised outside the handler: messages of Arrow may quote values.
-        raise DataRefused(
-            "the columns of all files must have the same types", got="others", remedy="convert them"
-        )
+        rule = "the columns of all files must have the same types"
+        raise DataRefused(rule, got="others", remedy="convert them")
 
 
 def release_records(
@@ -465,7 +442,7 @@ def release_records(
     public: PublicFile | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
-) -> FunctionReleased | None:
+) -> FunctionReleased:
     """Release files of records by the method with the smallest predicted error, as :func:`hushsum.release`.
 
     The plan is made from what is declared, and the files are counted in one pass and bounded memory. A method
@@ -480,7 +457,7 @@ def release_records(
     ClaimError, BudgetExhausted
         as `release_tally`.
     """
-    records = with_all_paths(records)
+    records = replace(records, paths=all_paths(records.paths))
     to.check(records.paths)
     requested = requested_release(
         records, request, kernel=kernel, method=method, public=public, threads=threads
@@ -488,14 +465,11 @@ def release_records(
     to.check_named(records.paths)
     planned = requested.prepare(_Files(records, threads, progress))
     found = planned.bounds
-    bounds = (
-        found
-        if isinstance(found, Bounds | None)
-        else Bounds.of(found, planned.kernel.dim or 1, planned.columns)
-    )
+    if not isinstance(found, Bounds | None):
+        found = Bounds.of(found, planned.kernel.dim or 1, planned.columns)
     subject = {
         **planned.prepared.subject,
-        **_described(planned.kernel, to, columns=planned.columns, bounds=bounds),
+        **_described(planned.kernel, to, columns=planned.columns, bounds=found),
         "error": planned.predicted_error,
     }
     columns = (records.columns, records.unit_column, records.set_column)
@@ -553,7 +527,7 @@ def release_tally(
     threads: int | None = None,
     public: PublicFile | None = None,
     assumptions: Sequence[str] = (),
-) -> FunctionReleased | None:
+) -> FunctionReleased:
     """Release a tally's function.
 
     Parameters
@@ -579,9 +553,8 @@ def release_tally(
     _ = request.promise
     to.check([tally])
     if encryption_key is not None and public_header(tally)["encryption"] is None:
-        raise UsageError(
-            (FilePath(tally), " is not encrypted"), got="a key for it", remedy="leave the key out"
-        )
+        rule = (FilePath(tally), " is not encrypted")
+        raise UsageError(rule, got="a key for it", remedy="leave the key out")
     secret = load_tally(tally, encryption_key=encryption_key)
     assumed = assumptions or (() if public is None else (PUBLIC_SAMPLE,))
     prepared = secret.prepare(request, threads=threads, assumptions=assumed)
@@ -653,9 +626,7 @@ class DatasetStatus:
     def share(self) -> float:
         """The part of the budget that is spent, of the scarcest of its numbers."""
         spent, budget = self.account.spent, self.account.terms.budget
-        pairs = zip(
-            (spent.epsilon, spent.delta, spent.rho), (budget.epsilon, budget.delta, budget.rho), strict=True
-        )
+        pairs = [(getattr(spent, each), getattr(budget, each)) for each in ("epsilon", "delta", "rho")]
         return float(max((one / total for one, total in pairs if total), default=0))
 
     def as_json(self) -> dict[str, Any]:
@@ -705,3 +676,111 @@ def amount(*, epsilon: float | None, delta: float | None, rho: float | None) -> 
         raise UsageError(rule, got="none", remedy="0 is allowed")
     named = (("epsilon", epsilon), ("delta", delta), ("rho", rho))
     return Charge(*(Fraction(0) if value is None else exact(name, value) for name, value in named))
+
+
+@declared_request
+class ChoiceTerms:
+    """What is chosen from, and how."""
+
+    within: DeclaredBounds | None = setting(
+        None,
+        "For bounds: the widest possible range, of all columns or of each; declared.",
+        type=BOUNDS_TYPE,
+        metavar="LOW:HIGH[,...]",
+    )
+    tail: float = setting(0.01, "For bounds: the fraction of the records outside on either side.")
+    grid: int = setting(1000, "For bounds: number of equal steps of the range.")
+    candidates: tuple[float, ...] | None = setting(
+        None, "For a bandwidth: declared candidates.", metavar="NUMBERS"
+    )
+    density: float = setting(0.05, "For a bandwidth: the mean kernel value of two records.")
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What was chosen, in words and as JSON, and the claim of the choice. All of it is public."""
+
+    facts: list[tuple[str, str]]
+    chosen: dict[str, Any]
+    claim: Claim
+
+    def as_json(self) -> dict[str, Any]:
+        """The choice for a machine."""
+        return {**self.chosen, "claim": self.claim.in_numbers()}
+
+
+def choose(
+    what: str,
+    records: RecordFiles,
+    request: ReleaseRequest,
+    terms: ChoiceTerms,
+    *,
+    kernel: KernelSpec,
+    approve: Callable[[Claim], object],
+) -> Chosen:
+    """Choose bounds of every column, or one of several bandwidths, from the records of files, which must fit
+    into memory; ``what`` is ``"bounds"`` or ``"bandwidth"``. Nothing is spent if ``approve`` raises.
+
+    Raises
+    ------
+    UsageError
+        wrong parameters, a file or column that is not there.
+    DataRefused
+        records that break a rule; nothing is spent.
+    """
+    of_bounds = what == "bounds"
+    if of_bounds and terms.within is None:
+        rule = "are chosen within a declared range"
+        raise UsageError("bounds", rule, got="none", remedy="give --within such as 0:255")
+    if not of_bounds and terms.candidates is None:
+        rule = "must be declared to choose a bandwidth from"
+        raise UsageError("candidates", rule, got="none", remedy="such as 1,5,25")
+    if not of_bounds and kernel.takes_sets:
+        rule = "must have a bandwidth to choose"
+        raise UsageError("kernel", rule, got=repr(kernel.name), remedy="use euclidean or manhattan")
+    # Checked before a large file is read.
+    check_cap(records.unit_column, records.max_per_unit, parameter="unit_column")
+    records.cells.check_relation(str(request.relation))
+    claim = choice_claim(
+        request.promise,
+        PERMUTE_AND_FLIP,
+        relation=request.relation,
+        max_per_unit=records.max_per_unit,
+        insecure_noise_seed=request.insecure_noise_seed,
+    )
+    values, names, units = _read(records)
+    kernels = [replace(kernel, bandwidth=each).build(len(names)) for each in terms.candidates or ()]
+    approve(claim)
+    shared: dict[str, Any] = {"max_per_unit": records.max_per_unit, "units": units}
+    for name in ("epsilon", "relation", "budget", "idempotency_key", "insecure_noise_seed"):
+        shared[name] = getattr(request, name)
+    if not of_bounds:
+        found = choose_kernel(values, kernels, density=terms.density, **shared)
+        chosen = {"kernel": kernel_as_json(found.candidate)}
+        return Chosen([("kernel", kernel_in_words(found.candidate))], chosen, found.claim)
+    assert terms.within is not None
+    box = private_bounds(values, within=terms.within, tail=terms.tail, grid=terms.grid, **shared)
+    facts = [(name, f"{low:g} to {high:g}") for name, (low, high) in zip(names, box, strict=True)]
+    option = ",".join(f"{low:g}:{high:g}" for low, high in box)
+    listed = [
+        {"column": name, "low": low, "high": high} for name, (low, high) in zip(names, box, strict=True)
+    ]
+    return Chosen([*facts, ("option", f"--bounds {option}")], {"bounds": listed}, box.claim)
+
+
+def _read(records: RecordFiles) -> tuple[Floats, tuple[str, ...], list[Any] | None]:
+    """All records of the files, the names of their columns, and the persons whose records they are."""
+    refuse_repeated(records.paths)
+    columns: Sequence[str] | None = records.columns
+    values: list[Floats] = []
+    units: list[Any] = []
+    for path in records.paths:
+        with open_file(records, path, columns) as stream:
+            columns = stream.column_names
+            for batch, persons in stream:
+                parts = numbers_of(batch, dim=len(columns))
+                values.append(np.concatenate([part.values.astype(np.float64) for part in parts], axis=1))
+                units.extend([] if persons is None else persons.to_pylist())
+    if columns is None:
+        raise UsageError("files", "must be at least one file of records", got="none")
+    return np.concatenate(values), tuple(columns), None if records.unit_column is None else units

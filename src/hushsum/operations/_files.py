@@ -18,7 +18,7 @@ from typing import Any, Final
 from hushsum.declaration import check_fields, setting
 from hushsum.errors import Argument, DataRefused, FilePath, UsageError
 from hushsum.errors import Parameter as NameOf
-from hushsum.files import KEY_BYTES, FileKind, declared_fields
+from hushsum.files import KEY_BYTES, FileKind, atomic_file, declared_fields
 from hushsum.kernels import Kernel, check_cap, kernel_as_json
 from hushsum.methods import all_methods, count_rows
 from hushsum.planning import BOUNDS, EmptyTally, KernelSpec, TableSpec, built, empty_tally, takes_sets
@@ -27,30 +27,37 @@ from hushsum.records import (
     DEFAULT_BATCH_BYTES,
     DEFAULT_MEMORY,
     PLAIN,
+    CategoryColumn,
     CellFormat,
+    DateColumn,
     DeclaredBounds,
+    DeclaredColumn,
     EdgeList,
+    FlagColumn,
     RecordStream,
+    choose_columns,
     expanded,
     file_state,
     is_url,
     open_batches,
+    open_source,
     pyarrow,
     read_edges,
     read_pairs,
     refuse_repeated,
     shown_path,
+    without_missing,
 )
 from hushsum.releases import Released, ReleasedFunction, load_function, load_released
 from hushsum.tables import LARGE_TABLE, AdjacencyRows, HashRows, Reading, reading_from_json
 from hushsum.tally import DEFAULT_SECONDS, Checkpoint, Tally, load_tally, public_header
 
+# Called with the fraction done, or None if the length of the work is unknown.
 Progress = Callable[[float | None], None]
-"""Called with the fraction done, or None if the length of the work is unknown."""
 
 
+# The name of standard input or output where a path is expected.
 STANDARD = "-"
-"""The name of standard input or output where a path is expected."""
 
 
 def check_output(output: str, *, inputs: Sequence[str] = ()) -> Path:
@@ -70,13 +77,18 @@ def check_output(output: str, *, inputs: Sequence[str] = ()) -> Path:
         rule = ("the folder ", shown, " must exist to write ", FilePath(path.name, quoted=True), " in it")
         raise UsageError(rule, remedy="make it first")
     if path.is_dir():
-        raise UsageError((FilePath(output, quoted=True), " is a folder"))
+        raise _kept(output, "is a folder")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise UsageError(("the folder ", shown, " must be writable"), remedy="check its permissions")
     for each in inputs:
         if path.exists() and each != STANDARD and Path(each).exists() and path.samefile(each):
-            raise UsageError((FilePath(output, quoted=True), " is an input too, and would be overwritten"))
+            raise _kept(output, "is an input too, and would be overwritten")
     return path
+
+
+def _kept(output: str, reason: str) -> UsageError:
+    """The refusal to replace a file."""
+    return UsageError((FilePath(output, quoted=True), f" {reason}"))
 
 
 def check_tally_output(output: str, *, inputs: Sequence[str] = ()) -> Path:
@@ -89,12 +101,10 @@ def check_tally_output(output: str, *, inputs: Sequence[str] = ()) -> Path:
     """
     path = check_output(output, inputs=inputs)
     if path.suffix.lower() == ".hush":
-        raise UsageError(
-            ("a tally is secret, and .hush is for public files, got ", FilePath(output, quoted=True)),
-            remedy="let its name end in .tally",
-        )
+        rule = ("a tally is secret, and .hush is for public files, got ", FilePath(output, quoted=True))
+        raise UsageError(rule, remedy="let its name end in .tally")
     if path.exists() and kind_of(path) is not FileKind.TALLY and path.stat().st_size:
-        raise UsageError((FilePath(output, quoted=True), " exists and is not a tally, so it is not replaced"))
+        raise _kept(output, "exists and is not a tally, so it is not replaced")
     return path
 
 
@@ -112,15 +122,11 @@ def check_function_output(output: str, *, inputs: Sequence[str] = (), interactiv
     if path.suffix.lower() != ".hush":
         remedy = "let its name end in .hush; .tally is for confidential tallies"
         raise UsageError("output", "must end in .hush", got=repr(path.name), remedy=remedy)
-    if not path.exists():
-        return path
     kind = kind_of(path)
     if kind not in (None, FileKind.RELEASED):
-        raise UsageError((FilePath(output, quoted=True), " is confidential, which a release never replaces"))
-    if kind is None and not interactive and path.stat().st_size:
-        raise UsageError(
-            (FilePath(output, quoted=True), " exists and is not a released function, so it is not replaced")
-        )
+        raise _kept(output, "is confidential, which a release never replaces")
+    if path.exists() and kind is None and not interactive and path.stat().st_size:
+        raise _kept(output, "exists and is not a released function, so it is not replaced")
     return path
 
 
@@ -134,9 +140,7 @@ def check_answers_output(output: str, *, inputs: Sequence[str] = ()) -> Path:
     """
     path = check_output(output, inputs=inputs)
     if kind_of(path) is not None:
-        raise UsageError(
-            (FilePath(output, quoted=True), " is a tally or a released file, which answers never replace")
-        )
+        raise _kept(output, "is a tally or a released file, which answers never replace")
     return path
 
 
@@ -283,19 +287,14 @@ class TrainingFiles(RecordFiles):
     public: PublicFile | None = None
 
 
-def with_all_paths(records: RecordFiles) -> RecordFiles:
-    """The files with wildcards in their paths replaced by what these match.
+def all_paths(paths: Sequence[str]) -> tuple[str, ...]:
+    """All files that paths name, with wildcards or without; standard input stays.
 
     Raises
     ------
     UsageError
         if wildcards match no file.
     """
-    return replace(records, paths=all_paths(records.paths))
-
-
-def all_paths(paths: Sequence[str]) -> tuple[str, ...]:
-    """All files that paths name, with wildcards or without; standard input stays."""
     return tuple(each for path in paths for each in ([path] if path == STANDARD else expanded([path])))
 
 
@@ -318,9 +317,8 @@ def check_columns(records: RecordFiles, kernel: KernelSpec | Kernel) -> None:
         _check_edges(records, kernel)
         return
     if takes_sets(kernel) and records.set_column is None:
-        raise UsageError(
-            "set_column", f"must name the column of sets for the {kernel.name} kernel", got="none"
-        )
+        rule = f"must name the column of sets for the {kernel.name} kernel"
+        raise UsageError("set_column", rule, got="none")
     if not takes_sets(kernel) and records.set_column is not None:
         got = f"it for the {kernel.name} kernel"
         remedy = "leave it out, or use jaccard"
@@ -381,9 +379,8 @@ def with_first(stream: RecordStream, name: str) -> Iterator[tuple[Any, Any]]:
     try:
         first = next(batches)
     except StopIteration:
-        raise DataRefused(
-            (FilePath(name), " must have at least one record"), got="none", remedy="check what wrote it"
-        ) from None
+        rule = (FilePath(name), " must have at least one record")
+        raise DataRefused(rule, got="none", remedy="check what wrote it") from None
     return chain([first], batches)
 
 
@@ -401,8 +398,8 @@ def dimension(batch: Any) -> int:
     return len(first) if isinstance(first, list) and first else 1
 
 
+# As many records of a public file are read; more would not change the estimate.
 MOST_PUBLIC_RECORDS = 1_000_000
-"""As many records of a public file are read; more would not change the estimate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -535,8 +532,7 @@ def _check_long_count(
 ) -> None:
     """Refuse what cannot be read twice or by others, and a checkpoint that cannot be written."""
     if STANDARD in paths and (engine is not None or checkpoint is not None):
-        rule = "needs files, which can be read again"
-        got = "standard input"
+        rule, got = "needs files, which can be read again", "standard input"
         remedy = "write it to a file first"
         raise UsageError("engine" if checkpoint is None else "checkpoint", rule, got=got, remedy=remedy)
     if checkpoint is not None:
@@ -585,10 +581,8 @@ class _Resumption:
 def _files_as_they_are(paths: Sequence[str]) -> list[list[Any]]:
     """The files of a job, to notice that one has changed since a checkpoint."""
     places = [shown_path(path) if is_url(path) else os.path.abspath(path) for path in paths]
-    return [
-        [place, state.size, state.modified]
-        for place, state in zip(places, map(file_state, paths), strict=True)
-    ]
+    states = map(file_state, paths)
+    return [[place, each.size, each.modified] for place, each in zip(places, states, strict=True)]
 
 
 # Every batch visits all rows of a table, so a large table takes more records at a time.
@@ -678,7 +672,7 @@ def tally_records(
     DataRefused
         records that break a rule; no file is left behind.
     """
-    records = with_all_paths(records)
+    records = replace(records, paths=all_paths(records.paths))
     path = check_tally_output(output, inputs=records.paths)
     check_columns(records, kernel)
     if records.edges is not None and engine is not None:
@@ -719,16 +713,11 @@ def tally_records(
     else:
 
         def empty(kernel: Kernel, columns: Sequence[str] | None) -> Tally:
-            return empty_tally(
-                kernel,
-                chosen,
-                bounds=records.bounds,
-                columns=columns,
-                max_per_unit=records.max_per_unit,
-                cells=records.cells,
-            )
+            cap, cells = records.max_per_unit, records.cells
+            bounds = records.bounds
+            return empty_tally(kernel, chosen, bounds=bounds, columns=columns, max_per_unit=cap, cells=cells)
 
-        counting = _Counting(records, kernel, empty, threads, progress)
+        counting = Counting(records, kernel, empty, threads, progress)
         if engine is not None:
             tally = counting.by_engine(engine, checkpoint, encryption_key)
         else:
@@ -749,21 +738,11 @@ def tally_records(
     return TallyDescription.of(str(path))
 
 
-def count_records(
-    records: RecordFiles,
-    kernel: KernelSpec | Kernel,
-    empty: EmptyTally,
-    *,
-    threads: int | None = None,
-    progress: Progress | None = None,
-) -> Tally:
-    """Count files into the tally that ``empty`` makes, once the number of columns is known."""
-    return _Counting(records, kernel, empty, threads, progress).here()
-
-
 @dataclass(frozen=True, slots=True)
-class _Counting:
-    """The records to count, and the kind of tally."""
+class Counting:
+    """The files to count, and the tally that they are counted into: ``empty`` makes it once the number of
+    columns is known.
+    """
 
     records: RecordFiles
     kernel: KernelSpec | Kernel
@@ -804,14 +783,9 @@ class _Counting:
         """Count with an engine; the first batch says how many columns the kernel has."""
         batch, columns = first_batch(self.records)
         paths, tally = self.records.paths, self._empty(batch, columns)
-        shared: dict[str, Any] = {
-            "columns": columns,
-            "unit_column": self.records.unit_column,
-            "set_column": self.records.set_column,
-            "cells": self.records.cells,
-            "threads": self.threads,
-            "progress": self.progress,
-        }
+        names = ("unit_column", "set_column", "cells")
+        shared: dict[str, Any] = {name: getattr(self.records, name) for name in names}
+        shared |= {"columns": columns, "threads": self.threads, "progress": self.progress}
         lasting: dict[str, Any] = {
             "checkpoint": None if checkpoint is None else checkpoint.path,
             "checkpoint_every": DEFAULT_SECONDS if checkpoint is None else checkpoint.every,
@@ -909,3 +883,119 @@ def merge_tallies(
         total.merge(load_tally(each, encryption_key=encryption_key), disjoint_units=disjoint_units)
     total.save(path, encryption_key=encryption_key)
     return TallyDescription.of(str(path))
+
+
+PARQUET: Final = (".parquet", ".pq")
+ARROW: Final = (".arrow", ".feather", ".ipc")
+# The suffixes of files that are written.
+SUFFIXES: Final = (*PARQUET, *ARROW, ".csv")
+
+_BATCH_BYTES: Final = 1 << 24
+_TRUE: Final = ("1", "true", "TRUE", "True")
+_FALSE: Final = ("0", "false", "FALSE", "False")
+
+
+def mixed_batches(
+    path: str,
+    columns: Mapping[str, DeclaredColumn],
+    *,
+    unit_column: str | None = None,
+    cells: CellFormat = PLAIN,
+) -> Iterator[tuple[Any, Any]]:
+    """Tables of the declared columns of a file, in their order, and whose records they are.
+
+    Where ``cells`` drops records, one is left out if a declared column of it is missing: what happens to a
+    record depends on that record alone.
+
+    Raises
+    ------
+    UsageError
+        There is no such file, its name has a suffix without a reader, or a declared column is not in it.
+    DataRefused
+        The file is damaged, or a cell is not of the declared kind; no message shows a value.
+    """
+    name = "standard input" if path == STANDARD else shown_path(path)
+    pa, compute = pyarrow(), pyarrow("compute")
+    names = list(columns)
+    try:
+        for batch in _batches(path, name, columns, unit_column, cells):
+            table = pa.Table.from_batches([batch])
+            for each in names if cells.drop_missing else ():
+                table = table.filter(compute.invert(compute.is_null(table[each], nan_is_null=True)))
+            yield table.select(names), None if unit_column is None else table.column(unit_column)
+    except (pa.ArrowException, OSError, UnicodeDecodeError):
+        # Messages of Arrow quote cells.
+        rule = (FilePath(name), " must be a table that can be read by the declared types")
+        raise DataRefused(rule, got="something else", remedy="check the file and the declarations") from None
+
+
+def _batches(
+    path: str, file: str, columns: Mapping[str, DeclaredColumn], unit_column: str | None, cells: CellFormat
+) -> Iterator[Any]:
+    if unit_column in columns:
+        raise UsageError("unit_column", "must not be a column of records too", got=f"{unit_column!r}")
+    names = [*columns, *([] if unit_column is None else [unit_column])]
+    numbers = [name for name, column in columns.items() if not _is_text(column)]
+    with closing(open_source(path, file, _BATCH_BYTES, cells=cells)) as source:
+        choose_columns(source.column_names, names)
+        days = {name: each.pattern for name, each in columns.items() if isinstance(each, DateColumn)}
+        source.choose(names, numbers, mixed=True, days=days)
+        written = [] if source.typed else [name for name in columns if name not in numbers]
+        for batch in source.batches():
+            # Kinds are declared, never inferred, because one record could change an inferred one.
+            for name in written:
+                position = batch.schema.get_field_index(name)
+                found = _words_of(batch.column(position), columns[name], name, file, cells)
+                batch = batch.set_column(position, name, found)
+            if not source.faults:
+                yield cells.without_numbers(batch, numbers)
+        source.faults.check()
+
+
+def _is_text(column: DeclaredColumn) -> bool:
+    """Whether the cells of a column are words: text, dates or truth values."""
+    words = isinstance(column, CategoryColumn) and isinstance(column.values[0], str)
+    return words or isinstance(column, DateColumn | FlagColumn)
+
+
+def _words_of(text: Any, column: DeclaredColumn, name: str, file: str, cells: CellFormat) -> Any:
+    """The categories, dates or truth values that the text of a column writes, missing cells as nulls."""
+    pa, compute = pyarrow(), pyarrow("compute")
+    if isinstance(column, CategoryColumn):
+        # "NA" may be a category that somebody declared.
+        usual = pyarrow("csv").ConvertOptions().null_values
+        marked = [*usual, *cells.missing]
+        absent = pa.array([each for each in marked if each not in column.labels], pa.string())
+        return compute.if_else(compute.is_in(text, value_set=absent), pa.scalar(None, pa.string()), text)
+    trimmed = compute.utf8_trim_whitespace(without_missing(text, cells.markers))
+    if isinstance(column, DateColumn):
+        return trimmed
+    true = compute.is_in(trimmed, value_set=pa.array(_TRUE))
+    known = compute.or_(true, compute.is_in(trimmed, value_set=pa.array((*_FALSE, None))))
+    if not compute.all(known, min_count=0).as_py():
+        rule = (f"column {name!r} of ", FilePath(file), " is declared as a flag: true, false, 1 or 0")
+        raise DataRefused(rule, got="another text", remedy="declare its categories instead")
+    return compute.if_else(compute.is_valid(trimmed), true, pa.scalar(None, pa.bool_()))
+
+
+def check_table_output(output: str) -> None:
+    """Refuse an output whose suffix is not known, before any work is done."""
+    if Path(output).suffix.lower() not in SUFFIXES:
+        rule = f"must end in {', '.join(SUFFIXES)}"
+        raise UsageError("output", rule, got=Path(output).suffix or "no suffix", remedy="name the file so")
+
+
+def write_table(table: Any, output: str) -> None:
+    """Write a table by its suffix, atomically."""
+    suffix = Path(output).suffix.lower()
+    with atomic_file(Path(output)) as stream:
+        if suffix in PARQUET:
+            pyarrow("parquet").write_table(table, stream)
+        elif suffix in ARROW:
+            pyarrow("feather").write_feather(table, stream)
+        else:
+            # CSV has no dictionaries: they are written as plain text.
+            for i, field in enumerate(table.schema):
+                if pyarrow().types.is_dictionary(field.type):
+                    table = table.set_column(i, field.name, table.column(i).cast(field.type.value_type))
+            pyarrow("csv").write_csv(table, stream)

@@ -10,8 +10,8 @@ from typing import Any, Final, Unpack
 import numpy as np
 
 from hushsum._types import Floats
+from hushsum.declaration import setting
 from hushsum.errors import UsageError
-from hushsum.files import FileKind
 from hushsum.methods import ADAPTIVE_GRID
 from hushsum.planning import KernelSpec, MethodSpec
 from hushsum.plotting import (
@@ -31,21 +31,13 @@ from hushsum.plotting import (
     map_kernel,
     save_figure,
 )
-from hushsum.privacy import ReleaseRequest
-from hushsum.records import Bounds, DateFormat, DeclaredBounds, choose_columns
+from hushsum.privacy import Claim, ReleaseRequest
+from hushsum.records import Bounds, DateFormat, choose_columns
 from hushsum.releases import Bundle, PlotKeywords, ReleasedFunction
 
 from ._answers import AnsweringModel, groups_of
 from ._deliver import Destination, FunctionReleased, release_records
-from ._files import (
-    Progress,
-    RecordFiles,
-    check_answers_output,
-    check_output,
-    kind_of,
-    open_function,
-    open_released,
-)
+from ._files import Progress, RecordFiles, check_answers_output, check_output, open_function, open_released
 
 FUNCTION: Final = ".hush"
 PAGE: Final = ".html"
@@ -53,42 +45,37 @@ PAGE: Final = ".html"
 
 @dataclass(frozen=True, slots=True)
 class MapChoice:
-    """The settings of a map, all of them public. The bandwidth is in metres where it is ``geographic``."""
+    """The settings of a map, all of them public."""
 
-    bandwidth: float | None = None
-    bounds: DeclaredBounds | None = None
-    geographic: bool = True
-    size: int = MAP_SIZE
-    level: float = 0.95
-    as_released: bool = False
-    adaptive: bool = False
+    bandwidth: float | None = setting(
+        None, "Distance over which points are smoothed: metres, or units of the columns with --plane."
+    )
+    plane: bool = setting(False, "The columns lie in a plane; they are no longitude and latitude.")
+    size: int = setting(MAP_SIZE, "Pixels along each side of pictures and rasters.")
+    level: float = setting(0.95, "Level of the intervals.")
+    adaptive: bool = setting(False, "Boxes that are small where points are dense, not a grid; pure ε.")
+    as_released: bool = setting(False, "Draw the released values, some below 0, not the nearest of records.")
 
 
 @dataclass(frozen=True, slots=True)
 class MapWritten:
-    """The files of a map, and its release; None where an earlier one was drawn."""
+    """The files of a map, and its release."""
 
     outputs: tuple[str, ...]
-    function: ReleasedFunction
-    released: FunctionReleased | None
+    released: FunctionReleased
 
     def as_json(self) -> dict[str, Any]:
         """The result for a machine."""
-        made = {} if self.released is None else {"release": self.released.as_json()}
-        return {"outputs": list(self.outputs), "claim": self.function.claim.in_numbers(), **made}
+        claim, release = self.released.claim.in_numbers(), self.released.as_json()
+        return {"outputs": list(self.outputs), "claim": claim, "release": release}
 
 
-def is_released(path: str) -> bool:
-    """Whether a source is a released function, which is drawn without spending anything."""
-    return Path(path).is_file() and kind_of(Path(path)) is FileKind.RELEASED
-
-
-def draw_heat_map(source: str, outputs: Sequence[str], choice: MapChoice) -> MapWritten:
-    """Write the maps of a released function of two columns. Spends nothing."""
+def draw_heat_map(source: str, outputs: Sequence[str], choice: MapChoice) -> Claim:
+    """Write the maps of a released function of two columns; its claim. Spends nothing."""
     _check_outputs(outputs, inputs=[source])
     function = open_function(source)
     _save(function, outputs, choice)
-    return MapWritten(tuple(outputs), function, None)
+    return function.claim
 
 
 def make_heat_map(
@@ -101,8 +88,8 @@ def make_heat_map(
     declared_records: int | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
-) -> MapWritten | None:
-    """Release the density of points on a grid, and write its maps; None where a person declined.
+) -> MapWritten:
+    """Release the density of points on a grid, and write its maps.
 
     The released function is kept in a ``.hush`` file: that of the outputs, or one beside the first of them,
     in place of the output of the destination.
@@ -115,9 +102,10 @@ def make_heat_map(
         before anything is spent.
     """
     _check_outputs(outputs, inputs=records.paths)
-    if choice.bounds is None or len(choice.bounds) != 2:
+    bounds = records.bounds
+    if bounds is None or len(bounds) != 2:
         rule = "must be declared for a heat map, low:high for each of two columns"
-        got = "none" if choice.bounds is None else len(choice.bounds)
+        got = "none" if bounds is None else len(bounds)
         raise UsageError("bounds", rule, got=got, remedy="such as -74.3:-73.7,40.5:40.9")
     if choice.bandwidth is None:
         remedy = "give the distance over which points are smoothed, in metres for longitude and latitude"
@@ -129,9 +117,9 @@ def make_heat_map(
     target = str(Path(outputs[0]).with_suffix(FUNCTION)) if kept is None else kept
     to = replace(to, output=target)
     to.check(records.paths)
-    kernel, bandwidth = map_kernel(choice.bounds, choice.bandwidth, geographic=choice.geographic)
+    kernel, bandwidth = map_kernel(bounds, choice.bandwidth, geographic=not choice.plane)
     released = release_records(
-        replace(records, bounds=choice.bounds),
+        records,
         to,
         request,
         kernel=KernelSpec(kernel=kernel, bandwidth=bandwidth),
@@ -139,10 +127,8 @@ def make_heat_map(
         threads=threads,
         progress=progress,
     )
-    if released is None:
-        return None
     _save(released.function, [each for each in outputs if each != target], choice)
-    return MapWritten((*outputs, *([] if kept is not None else [target])), released.function, released)
+    return MapWritten((*outputs, *([] if kept is not None else [target])), released)
 
 
 def _check_outputs(outputs: Sequence[str], *, inputs: Sequence[str]) -> None:
@@ -152,7 +138,7 @@ def _check_outputs(outputs: Sequence[str], *, inputs: Sequence[str]) -> None:
 
 
 def _save(function: ReleasedFunction, outputs: Sequence[str], choice: MapChoice) -> None:
-    drawn = HeatMap(function, choice.geographic, choice.level, choice.as_released)
+    drawn = HeatMap(function, not choice.plane, choice.level, choice.as_released)
     for each in outputs:
         drawn.save(each, size=choice.size)
 
@@ -160,28 +146,11 @@ def _save(function: ReleasedFunction, outputs: Sequence[str], choice: MapChoice)
 _CURVE_POINTS, _MAP_POINTS = 400, 120
 
 
-@dataclass(frozen=True, slots=True)
-class PictureDrawn:
-    """Where the picture is, and what it shows."""
-
-    output: str
-    view: View
-
-    def as_json(self) -> dict[str, Any]:
-        """The picture for a machine."""
-        return {
-            "output": self.output,
-            "axes": list(self.view.axes),
-            "ranges": [list(each) for each in self.view.ranges],
-            "fixed": {str(column): value for column, value in self.view.fixed.items()},
-        }
-
-
 def plot_function(
     source: str, output: str, *, dates: DateFormat | None = None, **shown: Unpack[PlotKeywords]
-) -> PictureDrawn:
-    """Write a picture; its suffix says whether as PNG, SVG or PDF. ``shown`` is as of ``f.plot``; axes of the
-    columns of ``dates`` have dates along them.
+) -> View:
+    """Write a picture; its suffix says whether as PNG, SVG or PDF. Returns what it shows: ``shown`` is as of
+    ``f.plot``. Axes of the columns of ``dates`` have dates along them.
 
     Raises
     ------
@@ -210,7 +179,7 @@ def plot_function(
             if column in positions:
                 label_dates(axis, dates.days, dates.of_days)
     save_figure(figure, output)
-    return PictureDrawn(output, view)
+    return view
 
 
 def _model_picture(

@@ -9,7 +9,7 @@ import os
 import re
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -39,7 +39,7 @@ from hushsum.streams import (
 )
 from hushsum.tally import Tally, TallyPattern
 
-from ._deliver import LedgerOptions, release_key
+from ._deliver import LedgerOptions
 from ._files import Progress, RecordFiles, check_columns, check_output, kind_of, open_file
 
 _UNITS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}
@@ -189,13 +189,8 @@ class StepWritten:
 
     def as_json(self) -> dict[str, Any]:
         """The step for a machine."""
-        return {
-            "step": self.step,
-            "horizon": self.horizon,
-            "output": self.output,
-            "period_end": self.period_end,
-            "claim": self.claim.in_numbers(),
-        }
+        shown = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {**shown, "claim": self.claim.in_numbers()}
 
 
 class Watcher:
@@ -221,11 +216,6 @@ class Watcher:
     def next_due(self) -> float:
         """When the next step is due."""
         return self.clock.ends(self.stream.released + 1)
-
-    @property
-    def finished(self) -> bool:
-        """Whether all steps have been released."""
-        return self.stream.finished
 
     def run(self, now: float, *, threads: int | None = None) -> list[StepWritten]:
         """Take all steps that are due, and write their files.
@@ -256,17 +246,15 @@ class Watcher:
         if self.stream.released < due:
             self._count_new(threads)
         while self.stream.released < due:
-            written.append(self._written(self.stream.step(threads=threads)))
+            function = self.stream.step(threads=threads)
+            path, step = self._write(function), self.stream.released
+            ended, horizon = self.clock.in_words(step), self.stream.horizon
+            written.append(StepWritten(step, horizon, str(path), function.claim, ended))
         return written
 
     def close(self) -> None:
         """Let others open the stream."""
         self.stream.close()
-
-    def _written(self, function: NoisyTable) -> StepWritten:
-        path = self._write(function)
-        step = self.stream.released
-        return StepWritten(step, self.stream.horizon, str(path), function.claim, self.clock.in_words(step))
 
     def _name(self, step: int) -> Path:
         digits = len(str(self.stream.horizon or 10**8 - 1))
@@ -293,10 +281,8 @@ class Watcher:
             found = load_function(path) if kind_of(path) is FileKind.RELEASED else None
             step = found.stream_step if isinstance(found, NoisyTable) else None
             if step is None or step.stream != self.stream.id:
-                raise UsageError(
-                    (FilePath(path, quoted=True), " is not of this stream, so it is not replaced"),
-                    remedy="give another folder for the output",
-                )
+                rule = (FilePath(path, quoted=True), " is not of this stream, so it is not replaced")
+                raise UsageError(rule, remedy="give another folder for the output")
             if step.step > self.stream.released:
                 raise FileRefused(
                     "the state of the stream is older than the steps in the folder of the output",
@@ -319,25 +305,20 @@ class Watcher:
                 records = replace(self._watch.records, paths=(str(path),))
                 count_whole_file(self.stream, self._watch.pattern(), records, threads=threads)
             if (known is not None and known["sha256"] != digest) or _digest(path) != digest:
-                raise DataRefused(
-                    (FilePath(path, quoted=True), " was changed after it was counted"),
-                    remedy="put it back as it was, and add further records in another file",
-                )
+                rule = (FilePath(path, quoted=True), " was changed after it was counted")
+                remedy = "put it back as it was, and add further records in another file"
+                raise DataRefused(rule, remedy=remedy)
             fresh[name] = {"sha256": digest, "state": _state(path)}
         counted.update(fresh)
 
     def _check_new(self, path: Path, digest: str, counted: list[dict[str, Any]]) -> None:
         """Refuse a counted file under another name. Equal contents are no reason: others may have them."""
         if _state(path)[1:] in [each["state"][1:] for each in counted]:
-            raise DataRefused(
-                (FilePath(path, quoted=True), " is a file that was counted under another name"),
-                remedy="remove it: its records would count twice",
-            )
+            rule = (FilePath(path, quoted=True), " is a file that was counted under another name")
+            raise DataRefused(rule, remedy="remove it: its records would count twice")
         if digest in {each["sha256"] for each in counted}:
-            said = (
-                f"{str(path)!r} has the contents of another file, and both count; remove it if it is a copy"
-            )
-            warnings.warn(said, RepeatedRecords, stacklevel=2)
+            said = "has the contents of another file, and both count; remove it if it is a copy"
+            warnings.warn(f"{str(path)!r} {said}", RepeatedRecords, stacklevel=2)
 
 
 def count_whole_file(
@@ -369,9 +350,7 @@ def files_of(source: str) -> list[Path]:
     if is_url(source):
         raise UsageError("source", "must be a folder or a pattern of local files")
     folder = Path(source)
-    found = (
-        folder.iterdir() if folder.is_dir() else (Path(each) for each in glob.glob(source, recursive=True))
-    )
+    found = folder.iterdir() if folder.is_dir() else map(Path, glob.glob(source, recursive=True))
     return sorted(each for each in found if each.is_file() and not each.name.startswith("."))
 
 
@@ -380,9 +359,10 @@ def start_or_continue(
     now: float,
     *,
     encryption_key: bytes | None = None,
-    approve: Callable[[StreamPlan], bool] | None = None,
-) -> Watcher | None:
-    """The watcher of a state file; if there is none, a new stream, which is paid for. None if not approved.
+    approve: Callable[[StreamPlan], object] = lambda plan: None,
+) -> Watcher:
+    """The watcher of a state file; if there is none, a new stream, which is paid for once ``approve`` has not
+    raised.
 
     Raises
     ------
@@ -396,13 +376,10 @@ def start_or_continue(
     check_columns(replace(watch.records, paths=("-",)), watch.kernel)
     watch.records.cells.check_relation(str(watch.stream.release.relation))
     settings = watch.settings()
-    if not watch.state.exists():
-        started = _start(watch, settings, now, encryption_key, approve)
-        if started is None:
-            return None
-        stream = started
-    else:
+    if watch.state.exists():
         stream = open_stream(watch.state, encryption_key=encryption_key)
+    else:
+        stream = _start(watch, settings, now, encryption_key, approve)
     try:
         if stream.notes.get("settings") != settings:
             rule = "must belong to a watch with the same settings"
@@ -419,16 +396,15 @@ def _start(
     settings: dict[str, Any],
     now: float,
     encryption_key: bytes | None,
-    approve: Callable[[StreamPlan], bool] | None,
-) -> Stream | None:
+    approve: Callable[[StreamPlan], object],
+) -> Stream:
     check_output(str(watch.state))
     clock = StepClock.starting(watch.every, now)
     notes = {"settings": settings, "clock": asdict(clock), "files": {}}
     prepared = prepare_stream(watch.pattern(), replace(watch.stream, assumptions=(FILES_IN_TIME,)))
     if watch.ledger is not None:
         prepared = _booked(prepared, watch, settings)
-    if approve is not None and not approve(prepared.plan):
-        return None
+    approve(prepared.plan)
     try:
         return prepared.start(watch.state, encryption_key=encryption_key, notes=notes)
     except AlreadyPublished:
@@ -441,15 +417,8 @@ def _booked(prepared: PreparedStream, watch: Watch, settings: dict[str, Any]) ->
     ledger = watch.ledger
     assert ledger is not None
     budget = ledger.budget()
-    key = ledger.idempotency_key or release_key(
-        [],
-        budget.ledger_id,
-        ledger.dataset,
-        ledger.part,
-        prepared.claim.as_json(),
-        canonical_json(settings).decode(),
-        str(watch.state.absolute()),
-    )
+    place = str(watch.state.absolute())
+    key = ledger.key([], budget, prepared.claim, canonical_json(settings).decode(), place)
     release = replace(prepared.request.release, budget=budget, idempotency_key=key)
     return replace(prepared, request=replace(prepared.request, release=release))
 

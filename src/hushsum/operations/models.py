@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import inspect
-import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -24,7 +23,6 @@ from hushsum.errors import (
     ClaimError,
     DataRefused,
     FilePath,
-    HushsumError,
     Parameter,
     SecretRefused,
     UsageError,
@@ -45,14 +43,9 @@ from hushsum.models import (
 from hushsum.privacy import ANALYTIC, Booking, Claim, Promise, Relation, path_scale, spend_json
 from hushsum.records import (
     Bounds,
-    CategoryColumn,
-    DateColumn,
     DeclaredColumn,
-    FlagColumn,
-    NumberColumn,
     RecordStream,
     bounds_in_words,
-    column_from_json,
     default_bounds_refused,
     names_in_words,
     open_batches,
@@ -74,7 +67,7 @@ from hushsum.secret_functions import (
     subject_of,
 )
 
-from ._answers import features_of, labels_of, read_classes
+from ._answers import features_of, labels_of, read_classes, tried
 from ._deliver import Delivered, Destination, LedgerOptions, deliver
 from ._files import (
     STANDARD,
@@ -85,13 +78,15 @@ from ._files import (
     TrainingFiles,
     all_paths,
     check_answers_output,
+    check_table_output,
+    mixed_batches,
     read_public,
     refuse_private_file,
+    write_table,
 )
-from ._mixed_tables import check_table_output, mixed_batches, write_table
 
+# The models that have exact mode, and the most records of each: the last two solve with a full matrix.
 EXACT: Final = {"density": 1 << 17, "gaussian-process": 4000, "kernel-svc": 4000}
-"""The models that have exact mode, and the most records of each: the last two solve with a full matrix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,8 +210,6 @@ def model_class(name: str) -> type[PrivateModel]:
 
 
 def _classes() -> dict[str, type[PrivateModel]]:
-    import hushsum.models  # noqa: F401  # importing them registers them
-
     return {kind.COMMAND: kind for _, kind in sorted(MODELS.items()) if kind.COMMAND}
 
 
@@ -307,7 +300,10 @@ def claim_beforehand(choice: ModelChoice, records: TrainingFiles) -> Claim:
     X, y = made_up(model, records)
     claim: Claim = model.claim(X.shape[1])
     units = None if model.max_per_unit is None else np.arange(len(X))
-    _tried(lambda: model.partial_fit(X, y, units=units, allow_clipping=True).release())
+    # On made-up records: whatever the model does not like are settings.
+    rule = "must have the types that the model declares"
+    wrong = UsageError("settings", rule, got="others", remedy="see the list of models")
+    tried(lambda: model.partial_fit(X, y, units=units, allow_clipping=True).release(), wrong)
     return claim
 
 
@@ -338,19 +334,6 @@ def predicted_error(
     return predicted
 
 
-def _tried(step: Callable[[], object]) -> None:
-    """A step on made-up records; whatever it does not like are settings."""
-    try:
-        step()
-        return
-    except HushsumError:
-        raise
-    except (ValueError, TypeError, ArithmeticError):
-        pass
-    rule = "must have the types that the model declares"
-    raise UsageError("settings", rule, got="others", remedy="see the list of models")
-
-
 def made_up(model: PrivateModel, records: TrainingFiles) -> tuple[NDArray[np.float64], NDArray[Any] | None]:
     """Synthetic records: one in the middle of the bounds, for each declared class if there are any.
 
@@ -367,9 +350,8 @@ def made_up(model: PrivateModel, records: TrainingFiles) -> tuple[NDArray[np.flo
         model.set_params(classes=list(classes))
     box = Bounds.of(model.effective("bounds", len(columns)), len(columns), columns)
     if box is None:
-        raise UsageError(
-            "bounds", "must be declared", got="none", remedy="give [low, high], or one pair for each column"
-        )
+        rule = "must be declared"
+        raise UsageError("bounds", rule, got="none", remedy="give [low, high], or one pair for each column")
     labels = None if records.target is None else np.array(classes or [0.0])
     middle = (np.array(box.low) + np.array(box.high)) / 2.0
     return np.tile(middle, (1 if labels is None else len(labels), 1)), labels
@@ -403,13 +385,8 @@ class ModelReleased(Delivered[Bundle]):
 
     def _described(self) -> dict[str, Any]:
         about = self.function.about
-        return {
-            "model": about["model"],
-            "parameters": about["parameters"],
-            "columns": about["feature_names"],
-            "claim": self.claim.in_numbers(),
-            "assumptions": list(about["assumptions"]),
-        }
+        shown = {name: about[name] for name in ("model", "parameters", "assumptions")}
+        return {**shown, "columns": about["feature_names"], "claim": self.claim.in_numbers()}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -464,8 +441,8 @@ def public_features(public: PublicFile, target: str | None) -> Any:
     return read_public(public)
 
 
-def release_model(counted: CountedModel) -> ModelReleased | None:
-    """Release a counted model to its destination; None if nobody approves, and then nothing was spent.
+def release_model(counted: CountedModel) -> ModelReleased:
+    """Release a counted model to its destination.
 
     Raises
     ------
@@ -473,23 +450,15 @@ def release_model(counted: CountedModel) -> ModelReleased | None:
         if the remaining budget is too small; nothing is released.
     """
     model, records = counted.model, counted.records
-    claim = model.claim()
-
-    def make() -> Bundle:
-        return model.release().released_
-
+    persons = [] if records.unit_column is None else [records.unit_column]
+    parameters = to_json("parameters", counted.choice.parameters)
     subject = {"model": type(model).__name__, "output": counted.to.name, **_described(model)}
     return deliver(
-        Prepared(claim, subject, make),
+        Prepared(model.claim(), subject, lambda: model.release().released_),
         counted.to,
         ModelReleased,
         sources=[*records.paths, *([] if records.public is None else [records.public.path])],
-        settings=[
-            to_json("parameters", counted.choice.parameters),
-            records.columns,
-            records.target,
-            *([] if records.unit_column is None else [records.unit_column]),
-        ],
+        settings=[parameters, records.columns, records.target, *persons],
     )
 
 
@@ -514,13 +483,10 @@ def check_ledger(ledger: LedgerOptions | None, claim: Claim) -> None:
         return
     budget = ledger.budget()
     if claim.relation is Relation.REPLACE and budget.account.terms.relation is not Relation.REPLACE:
-        raise ClaimError(
-            (
-                "this model claims 'replace', which leaves the number of records unprotected, "
-                "and the dataset is kept under 'add/remove'"
-            ),
-            remedy=("keep it in a dataset made with 'hushsum ledger init --relation replace --delta ...'"),
-        )
+        rule = "this model claims 'replace', which leaves the number of records unprotected, "
+        rule += "and the dataset is kept under 'add/remove'"
+        remedy = "keep it in a dataset made with 'hushsum ledger init --relation replace --delta ...'"
+        raise ClaimError(rule, remedy=remedy)
     budget.cost(claim)
 
 
@@ -547,10 +513,8 @@ def _check_columns(records: TrainingFiles, path: str, *, labels: bool) -> None:
     except UsageError as error:
         if records.target is None or error.got != repr(records.target):
             raise
-        remedy = error.remedy
-    else:
-        return
-    raise UsageError("target", "must name a column of the data", got=repr(records.target), remedy=remedy)
+        rule = "must name a column of the data"
+        raise UsageError("target", rule, got=error.got, remedy=error.remedy) from None
 
 
 def _open(records: TrainingFiles, path: str, columns: Sequence[str] | None, *, labels: bool) -> RecordStream:
@@ -595,34 +559,25 @@ def _counted(
     if labels and records.classes is None:
         tables, targets, ids = zip(*batches, strict=True)
         units = None if model.max_per_unit is None else pyarrow().chunked_array(ids)
-        _add(model, pyarrow().concat_tables(tables), np.concatenate(targets), units)
+        every = pyarrow().concat_tables(tables), np.concatenate(targets)
+        tried(partial(model.partial_fit, *every, units=units), _not_learned())
         return model
     number = 0
     classes = records.classes
     for table, target, units in batches:
         number += table.num_rows
         if most_numbers is not None and number * model.kept_per_record(table.num_columns) > most_numbers:
-            raise DataRefused(
-                "this model keeps its records until the release, and got more than there is room for",
-                remedy="take fewer features or records, or another model",
-            )
+            rule = "this model keeps its records until the release, and got more than there is room for"
+            raise DataRefused(rule, remedy="take fewer features or records, or another model")
         if classes is not None and target is not None:
             model.set_params(classes=read_classes(classes, target))
             classes = None
-        _add(model, table, target, units)
+        tried(partial(model.partial_fit, table, target, units=units), _not_learned())
     return model
 
 
-def _add(model: PrivateModel, table: Any, target: Target, units: Any) -> None:
-    """Give a batch to a model; whatever else is raised may quote a value, so this replaces it."""
-    try:
-        model.partial_fit(table, target, units=units)
-        return
-    except HushsumError:
-        raise
-    except (ValueError, TypeError):
-        pass
-    raise DataRefused("the records must be numbers, and the target what the model learns", got="others")
+def _not_learned() -> DataRefused:
+    return DataRefused("the records must be numbers, and the target what the model learns", got="others")
 
 
 _NO_FEATURES: Final = "which answers from the kernel itself"
@@ -653,9 +608,8 @@ class SecretModel:
 
     def save(self, place: Path, *, encryption_key: bytes | None) -> None:
         """Write it down, for the owner of the process alone."""
-        save_secret_functions(
-            self.functions, place.with_suffix(".secret"), about=self.about, encryption_key=encryption_key
-        )
+        path = place.with_suffix(".secret")
+        save_secret_functions(self.functions, path, about=self.about, encryption_key=encryption_key)
 
     @classmethod
     def load(cls, place: Path, *, encryption_key: bytes | None) -> SecretModel:
@@ -666,17 +620,14 @@ class SecretModel:
         """Pay once, and open the functions for questions. Resumes wherever an earlier attempt ended."""
         booking = Booking.of(ledger.budget(), ledger.idempotency_key)
         assert booking is not None
-        serving: dict[str, Any] = {
-            **self.about["promise"],
-            **{name: self.about[name] for name in ("most_questions", "calibration")},
-        }
+        serving: dict[str, Any] = {name: self.about[name] for name in ("most_questions", "calibration")}
+        serving |= self.about["promise"]
         first: ServedFunction | None = None
         # The last one pays: what is paid for is there.
         for number, function in reversed(list(enumerate(self.functions))):
-            paid: dict[str, Any] = (
-                {} if number else {"budget": booking.budget, "idempotency_key": booking.idempotency_key}
-            )
-            first = serve(function, store=SqliteStore(answers_file(place, number)), **serving, **paid)
+            if not number:
+                serving |= {"budget": booking.budget, "idempotency_key": booking.idempotency_key}
+            first = serve(function, store=SqliteStore(answers_file(place, number)), **serving)
         assert first is not None
         with suppress(AlreadyPublished):
             spend_json(booking, first.claim, subject_of(first), lambda: {"opened": True})
@@ -685,9 +636,8 @@ class SecretModel:
         return "<SecretModel CONFIDENTIAL>"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise SecretRefused(
-            "a function of private data must not be pickled or copied", remedy="serve or release it"
-        )
+        rule = "a function of private data must not be pickled or copied"
+        raise SecretRefused(rule, remedy="serve or release it")
 
 
 def exact_claim(choice: ModelChoice, records: TrainingFiles, *, most_questions: int) -> Claim:
@@ -748,13 +698,11 @@ def _built(choice: ModelChoice, records: TrainingFiles) -> PrivateModel:
     check_target(model, records)
     if takes_labels(model) and records.classes is None:
         # The labels of the records would be shown as the list of classes, and decide the number of functions.
-        raise UsageError(
-            "classes", "must be declared in exact mode", got="none", remedy="list every label there is"
-        )
+        rule = "must be declared in exact mode"
+        raise UsageError("classes", rule, got="none", remedy="list every label there is")
     if model.check_parameters().pure:
-        raise UsageError(
-            "delta", "must be above 0 in exact mode", got="none", remedy=("give ", Argument("delta", 1e-6))
-        )
+        rule = "must be above 0 in exact mode"
+        raise UsageError("delta", rule, got="none", remedy=("give ", Argument("delta", 1e-6)))
     return model
 
 
@@ -765,17 +713,13 @@ def _secret_model(
     records: TrainingFiles,
     most_questions: int,
 ) -> SecretModel:
-    try:
+    def made() -> list[SecretFunction]:
         checked = [model.check_records(X, y, reset=i == 0) for i, (X, y) in enumerate(batches)]
         X = np.concatenate([part for part, _ in checked])
         y = None if records.target is None else np.concatenate([part for _, part in checked])
-        functions = _functions(choice.name, model, X, y)
-    except HushsumError:
-        raise
-    except (ValueError, TypeError, ArithmeticError):
-        functions = []
-    if not functions:
-        raise DataRefused("the records must be numbers, and the target what the model learns", got="others")
+        return _functions(choice.name, model, X, y)
+
+    functions = tried(made, _not_learned())
     parameters = {name: value for name, value in choice.parameters.items() if name != "random_state"}
     about = {
         "kind": choice.name,
@@ -816,7 +760,6 @@ def answers_file(place: Path, number: int) -> Path:
 
 
 MODEL: Final = ".hush"
-_WHOLE: Final = "whole"
 
 
 @dataclass(frozen=True, slots=True)
@@ -838,114 +781,8 @@ class TableWritten:
     def as_json(self) -> dict[str, Any]:
         """The result for a machine."""
         listed = [{"columns": list(members), "error": error} for members, error in self.errors.items()]
-        return {
-            "output": self.output,
-            "rows": self.rows,
-            "expected_errors": listed,
-            "release": self.released.as_json(),
-        }
-
-
-def read_declarations(path: str) -> dict[str, DeclaredColumn]:
-    """The declarations of a JSON file: an object by column name.
-
-    Raises
-    ------
-    UsageError
-        There is no such file, it is not JSON, or a declaration breaks a rule.
-    """
-    try:
-        data = json.loads(Path(path).read_text("utf-8"))
-    except (OSError, ValueError):
-        data = None
-    if not isinstance(data, dict) or not data:
-        rule = (FilePath(path, quoted=True), " must be a JSON object with a declaration of each column")
-        remedy = 'write for example {"age": {"kind": "numbers", "low": 0, "high": 120}}'
-        raise UsageError(rule, got="something else", remedy=remedy)
-    return {name: column_from_json(each) for name, each in data.items()}
-
-
-def declared_numbers(text: str) -> tuple[str, DeclaredColumn]:
-    """``NAME=LOW:HIGH[:BINS][:whole]``; a missing number is a label of its own.
-
-    >>> name, column = declared_numbers("age=0:120:12:whole")
-    >>> name, column.parts, column.whole
-    ('age', 12, True)
-    """
-    name, _, rest = text.partition("=")
-    parts = rest.split(":")
-    whole = parts[-1] == _WHOLE
-    if whole:
-        parts.pop()
-    try:
-        low, high = float(parts[0]), float(parts[1])
-        bins = int(parts[2]) if len(parts) == 3 else 16
-        if not name or len(parts) > 3:
-            raise ValueError
-    except (ValueError, IndexError):
-        rule = "must be NAME=LOW:HIGH, NAME=LOW:HIGH:BINS, or one of these with :whole at the end"
-        remedy = "write for example age=0:120:12:whole"
-        raise UsageError("number", rule, got="something else", remedy=remedy) from None
-    return name, NumberColumn(low, high, fill=low, bins=bins, whole=whole)
-
-
-def declared_categories(text: str) -> tuple[str, DeclaredColumn]:
-    """``NAME=A,B,C``: texts, or numbers where all of them are; others count as "other".
-
-    >>> declared_categories("ward=2,3")[1].values
-    (2, 3)
-    """
-    name, _, rest = text.partition("=")
-    values: list[Any] = rest.split(",")
-    if not name or not all(values):
-        rule = "must be NAME=VALUE,VALUE,..."
-        raise UsageError("category", rule, got="something else", remedy="write for example sex=f,m")
-    with suppress(ValueError):
-        values = [int(each) for each in values]
-    return name, CategoryColumn(values, unknown="other")
-
-
-def declared_dates(text: str) -> tuple[str, DeclaredColumn]:
-    """``NAME=FIRST:LAST[:BINS]`` in ISO dates; a missing date is a label of its own.
-
-    >>> declared_dates("hired=2015-01-01:2024-12-31:10")[1].size
-    11
-    """
-    name, _, rest = text.partition("=")
-    parts = rest.split(":")
-    if not name or not 2 <= len(parts) <= 3 or (len(parts) == 3 and not parts[2].isdecimal()):
-        rule, remedy = (
-            "must be NAME=FIRST:LAST or NAME=FIRST:LAST:BINS",
-            "such as hired=2015-01-01:2024-12-31",
-        )
-        raise UsageError("date", rule, got="something else", remedy=remedy)
-    return name, DateColumn(parts[0], parts[1], bins=int(parts[2]) if len(parts) == 3 else 12)
-
-
-def declarations(
-    file: str | None,
-    numbers: Sequence[str],
-    categories: Sequence[str],
-    flags: Sequence[str],
-    dates: Sequence[str],
-) -> dict[str, DeclaredColumn]:
-    """The columns of a declaration file and of options, in this order.
-
-    Raises
-    ------
-    UsageError
-        No column is declared, or one twice.
-    """
-    found = [] if file is None else list(read_declarations(file).items())
-    found += [declared_numbers(each) for each in numbers]
-    found += [declared_categories(each) for each in categories]
-    found += [(each, FlagColumn()) for each in flags]
-    found += [declared_dates(each) for each in dates]
-    if not found or len(dict(found)) != len(found):
-        got = "none" if not found else "one of them twice"
-        remedy = "give a file of declarations, or an option for each column"
-        raise UsageError("columns", "must be declared, each once", got=got, remedy=remedy)
-    return dict(found)
+        shown = {"output": self.output, "rows": self.rows, "expected_errors": listed}
+        return {**shown, "release": self.released.as_json()}
 
 
 def synthesize(
@@ -957,8 +794,8 @@ def synthesize(
     *,
     rows: int | None = None,
     seed: int | None = None,
-) -> TableWritten | None:
-    """Release the marginals of files, and write a synthetic table; None where a person declined.
+) -> TableWritten:
+    """Release the marginals of files, and write a synthetic table.
 
     The model is kept in the ``.hush`` file of the destination: further tables are drawn from it by
     ``hushsum sample`` without spending anything. ``rows`` is by default the released number of records.
@@ -983,8 +820,6 @@ def synthesize(
         raise DataRefused("the files must have records", got="none")
     counted = TrainingFiles(sources, tuple(columns), cells=cells, unit_column=unit_column)
     released = release_model(CountedModel(model, choice, counted, to))
-    if released is None:
-        return None
     # From the file's content: a resumed release is that of the first run.
     drawn_from = model_of(released.function)
     assert isinstance(drawn_from, PrivateSynthesizer)

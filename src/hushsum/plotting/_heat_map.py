@@ -31,21 +31,20 @@ from hushsum.privacy import BookingKeywords, Claim, Relation, StatementKeywords
 from hushsum.records import Bounds, DeclaredBounds
 from hushsum.releases import BoxesFunction, ReleasedFunction, check_level, normal_quantile
 
-from ._drawing import FORMATS, Picture, PixelMap, check_format, save_figure
-from ._functions import never_negative
+from ._drawing import FORMATS, Picture, PixelMap, check_format, never_negative, save_figure
 from ._web_page import web_page
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+# The number of pixels along each side, or (width, height).
 Size = int | tuple[int, int]
-"""The number of pixels along each side, or (width, height)."""
 
 MAP_SIZE: Final = 512
 MAP_METHOD: Final = "grid"
+# The suffixes of files that a heat map can be written to.
 MAP_FORMATS: Final = (*FORMATS, ".html", ".geojson", ".tif", ".tiff", ".hush")
-"""The suffixes of files that a heat map can be written to."""
 
 _SMALLEST_KERNEL, _LARGEST_KERNEL = 1e-3, 1e7
 
@@ -356,9 +355,8 @@ def raster_of(function: ReleasedFunction, size: Size, *, level: float, area: flo
     """The raster of a function of two columns; ``area`` is the kernel's integral in the unit."""
     bounds = function.bounds
     if function.dim != 2 or bounds is None:
-        raise UsageError(
-            "a heat map is of a function of two columns with declared bounds", got="another function"
-        )
+        rule = "a heat map is of a function of two columns with declared bounds"
+        raise UsageError(rule, got="another function")
     check_level(level)
     width, height = (size, size) if isinstance(size, int) else size
     positive_integer("size", width, at_most=MOST_PIXELS)
@@ -491,8 +489,8 @@ def _meridian(latitude: float) -> float:
 BANDS: Final = 8
 _DIGITS: Final = 12
 
+# Each is an outer ring and its holes.
 Polygons = list[list[list[list[float]]]]
-"""Each is an outer ring and its holes."""
 
 
 def geojson(raster: Raster, *, bands: int = BANDS) -> str:

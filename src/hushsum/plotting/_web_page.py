@@ -14,7 +14,6 @@ import os
 import posixpath
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -35,8 +34,7 @@ from hushsum.releases import (
 )
 from hushsum.tables import FourierFeatures
 
-from ._drawing import check_format
-from ._functions import View
+from ._drawing import View, check_format
 
 _INSTALLED: Final = Path(__file__).parents[1] / "_browser"
 _SOURCE: Final = Path(__file__).parents[2] / "browser"
@@ -173,20 +171,8 @@ def _hash(text: str) -> str:
 
 # --- files of released functions ----------------------------------------------------------------------------
 
+# The largest function that a page holds: 32 MB.
 MOST_BYTES = 1 << 25
-"""The largest function that a page holds: 32 MB."""
-
-
-@dataclass(frozen=True, slots=True)
-class PageWritten:
-    """Where the page is, and how large."""
-
-    output: str
-    size: int
-
-    def as_json(self) -> dict[str, Any]:
-        """The result for a machine."""
-        return {"output": self.output, "bytes": self.size}
 
 
 def write_page(
@@ -197,8 +183,9 @@ def write_page(
     range: Sequence[Range] | None = None,
     labels: Sequence[str] | None = None,
     of: str = "sum",
-) -> PageWritten:
-    """Write one self-contained HTML file with a released function, or a model, that answers in the browser.
+) -> int:
+    """Write one self-contained HTML file with a released function, or a model, that answers in the browser;
+    returns its size in bytes.
 
     Parameters
     ----------
@@ -239,7 +226,7 @@ def write_page(
     ).encode()
     with atomic_file(path, mode=0o644) as stream:
         stream.write(text)
-    return PageWritten(output, len(text))
+    return len(text)
 
 
 def check_readable(released: Released, size: int) -> None:
@@ -261,15 +248,11 @@ def check_readable(released: Released, size: int) -> None:
             continue
         else:
             what = f"{type(part).__name__} objects"
-        raise UsageError(
-            f"a page does not answer {what}",
-            remedy="query the file with hushsum query, or predict with hushsum predict",
-        )
+        rule = f"a page does not answer {what}"
+        raise UsageError(rule, remedy="query the file with hushsum query, or predict with hushsum predict")
     if isinstance(released, Bundle) and not parts:
-        raise UsageError(
-            "this model holds no released function that a page could answer",
-            remedy="predict with hushsum predict",
-        )
+        rule = "this model holds no released function that a page could answer"
+        raise UsageError(rule, remedy="predict with hushsum predict")
 
 
 def _options(

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,8 @@ from .schemas import QueryParameters, QueryRequest, SetQueryRequest
 from .settings import Settings
 from .store import AnswerGuard
 
+# Whatever the service answers queries of.
 Queryable = ReleasedFunction | AnsweringModel | ExactModel
-"""Whatever the service answers queries of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,9 @@ class HeavyFunction:
     """
 
     dim: int | None
+
+
+F = TypeVar("F", bound="Queryable | HeavyFunction")
 
 
 class FunctionCache:
@@ -62,9 +65,12 @@ class FunctionCache:
             found = next(reversed(self._functions.values()), None)
         return found if isinstance(found, ReleasedFunction) else None
 
-    def put(self, id: str, function: HeavyFunction) -> HeavyFunction:
-        """Store that a function is not loaded here."""
-        self._store(id, function)
+    def put(self, id: str, function: F) -> F:
+        """Store a function, or that it is not loaded here, and return it."""
+        with self._lock:
+            self._functions[id] = function
+            while len(self._functions) > self._size:
+                self._functions.popitem(last=False)
         return function
 
     def load(self, id: str, settings: Settings) -> Queryable | HeavyFunction:
@@ -81,8 +87,7 @@ class FunctionCache:
         with loading:
             found = self.get(id)
             if found is None:
-                found = self._opened(id, settings)
-                self._store(id, found)
+                found = self.put(id, self._opened(id, settings))
         with self._lock:
             self._loading.pop(id, None)
         return found
@@ -94,12 +99,6 @@ class FunctionCache:
         function = released_function(function_path(id, settings))
         answer_once(function)
         return function
-
-    def _store(self, id: str, function: Queryable | HeavyFunction) -> None:
-        with self._lock:
-            self._functions[id] = function
-            while len(self._functions) > self._size:
-                self._functions.popitem(last=False)
 
     def remove(self, id: str) -> None:
         """Remove a function from the cache."""
@@ -148,15 +147,15 @@ def answer_once(function: ReleasedFunction | AnsweringModel) -> bool:
     return True
 
 
+# The longest number that Python writes has 24 characters; the rest is for separators and spaces.
 BYTES_PER_NUMBER: Final = 32
-"""The longest number that Python writes has 24 characters; the rest is for separators and spaces."""
 
 BYTES_PER_POINT: Final = 16
+# For what stands around the points.
 BYTES_AROUND: Final = 1024
-"""For what stands around the points."""
 
+# The limit for all sets of one query together.
 MOST_MEMBERS: Final = 1 << 22
-"""The limit for all sets of one query together."""
 
 
 def largest_json(dim: int, points: int) -> int:
@@ -239,9 +238,8 @@ def _rows(
         raise wrong
     # No further name and no text: else a name might be there twice.
     if body.count(b'"') != 2:
-        raise DataRefused(
-            "the body must be a JSON object with points alone", remedy='send {"points": [[...], ...]}'
-        )
+        rule = "the body must be a JSON object with points alone"
+        raise DataRefused(rule, remedy='send {"points": [[...], ...]}')
     try:
         return form.model_validate_json(body).points
     except ValidationError as error:
@@ -289,9 +287,8 @@ def read_points(body: bytes | bytearray, *, dim: int | None, request_type: str, 
     else:
         points = set_points(body, most=most) if dim is None else dense_points(body, dim=dim, most=most)
     if not 0 < len(points) <= most:
-        raise DataRefused(
-            f"a query must have 1 to {most} points", got=len(points), remedy="send several queries"
-        )
+        rule = f"a query must have 1 to {most} points"
+        raise DataRefused(rule, got=len(points), remedy="send several queries")
     return points
 
 
@@ -319,23 +316,16 @@ def answer(function: Queryable, points: Any, asked: QueryParameters, response_ty
     parts: dict[str, NDArray[Any]]
     if isinstance(function, AnsweringModel | ExactModel):
         parts = function.answers(points, level=level)
-        return _encoded(parts, of, level, response_type)
-    if asked.nonnegative == "true":
-        function = function.nonnegative()
-    if asked.only:
-        parts = {"value": function(points) if of == "mean" else function.sum(points)}
     else:
-        answers = function.query(points, of=of, level=level, simultaneous=together)
-        parts = {name: getattr(answers, name) for name in PARTS}
-    return _encoded(parts, of, level, response_type)
-
-
-def _encoded(parts: dict[str, NDArray[Any]], of: str, level: float, response_type: str) -> bytes:
-    return (_as_arrow if response_type == ARROW else _as_json)(parts, of, level)
-
-
-def _as_json(parts: dict[str, NDArray[Any]], of: str, level: float) -> bytes:
-    """Numbers that are not finite become null."""
+        shown = function.nonnegative() if asked.nonnegative == "true" else function
+        if asked.only:
+            parts = {"value": shown(points) if of == "mean" else shown.sum(points)}
+        else:
+            answers = shown.query(points, of=of, level=level, simultaneous=together)
+            parts = {name: getattr(answers, name) for name in PARTS}
+    if response_type == ARROW:
+        return _as_arrow(parts, of, level)
+    # Numbers that are not finite become null.
     listed = {name: values.tolist() for name, values in parts.items()}
     return to_json({"of": of, "level": level, **listed}, inf_nan_mode="null")
 

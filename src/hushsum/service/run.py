@@ -83,10 +83,8 @@ def _listen(host: str, port: int) -> socket.socket:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         return socket.create_server(address[:2], family=family, backlog=_WAITING)
     except OSError:
-        raise UsageError(
-            (f"the port {port} of {host!r} must be free, and the address must be this machine's"),
-            remedy=("choose another with ", Parameter("port")),
-        ) from None
+        rule = f"the port {port} of {host!r} must be free, and the address must be this machine's"
+        raise UsageError(rule, remedy=("choose another with ", Parameter("port"))) from None
 
 
 def _end(number: int, frame: FrameType | None) -> None:

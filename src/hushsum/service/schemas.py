@@ -66,8 +66,8 @@ Id = Annotated[str, StringConstraints(pattern=r"^[a-z]+_[0-9a-f]{16}$")]
 Positive = Annotated[float, Field(gt=0, lt=1e9)]
 Bound = Annotated[float, Field(gt=-1e30, lt=1e30)]
 Reason = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]*\S[^\x00-\x1f\x7f]*$", max_length=500)]
+# The name of an uploaded file in error messages, which do not show its path in the service.
 UPLOAD_NAME: Final = "the upload"
-"""The name of an uploaded file in error messages, which do not show its path in the service."""
 Scope = Literal["admin", "upload", "release", "query"]
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Columns = Annotated[list[Column], Field(min_length=1, max_length=4096)]
@@ -127,13 +127,13 @@ def _form_of_bounds(value: Any) -> str:
 
 
 Pair = Annotated[list[Bound], Field(min_length=2, max_length=2)]
+# As the library takes them: a pair for each column, one for all, or an object by the names of columns.
 Bounds = Annotated[
     Annotated[list[Pair], Field(max_length=4096), Tag("each")]
     | Annotated[Pair, Tag("for_all")]
     | Annotated[dict[Column, Pair], Field(min_length=1, max_length=4096), Tag("by_name")],
     Discriminator(_form_of_bounds),
 ]
-"""As the library takes them: a pair for each column, one for all, or an object by the names of columns."""
 
 
 T = TypeVar("T", bound=RequestBody)
@@ -777,6 +777,9 @@ class ConfirmedModelRequest(ModelClaimRequest):
     """The same request with the ``confirm`` of the claim that was shown."""
 
     confirm: Digest
+
+
+Confirmed = ConfirmedReleaseRequest | ConfirmedStreamRequest | ConfirmedModelRequest
 
 
 class PredictedErrorResponse(ResponseBody):

@@ -20,13 +20,13 @@ from .trusted_proxies import X_FORWARDED_FOR, TrustedProxies
 PREFIX = "HUSHSUM_"
 SHORTEST_TOKEN = 32
 FOLDERS = ("uploads", "tallies", "functions", "served", "streams")
+# The folder from which processes of the service import it.
 SOURCE = str(Path(__file__).parents[2])
-"""The folder from which processes of the service import it."""
 _ROOT = re.compile(r"(?:/[A-Za-z0-9._~-]+)+")
 
 
+# A secret setting is read from the file that the variable with this ending names, if that is set instead.
 FILE = "_FILE"
-"""A secret setting is read from the file that the variable with this ending names, if that is set instead."""
 
 
 def _setting(default: Any, help: str, *, secret: bool = False) -> Any:
@@ -121,10 +121,11 @@ class Settings:
             if isinstance(value, int | float) and not isinstance(value, bool):
                 zero = each.name in ("port", "workers")
                 if not (0 < value < 1 << 50 or (zero and value == 0)):
-                    raise UsageError(
-                        f"{PREFIX}{each.name.upper()} must be a positive number", got=f"{value!r}"
-                    )
-        if self.admin_token and (len(self.admin_token) < SHORTEST_TOKEN or not _plain(self.admin_token)):
+                    rule = f"{PREFIX}{each.name.upper()} must be a positive number"
+                    raise UsageError(rule, got=f"{value!r}")
+        token = self.admin_token
+        plain = token.isascii() and token.isprintable() and " " not in token
+        if token and (len(token) < SHORTEST_TOKEN or not plain):
             raise UsageError(
                 (
                     f"{PREFIX}ADMIN_TOKEN must have at least {SHORTEST_TOKEN} letters, digits and "
@@ -133,9 +134,8 @@ class Settings:
                 remedy="make one with: openssl rand -hex 32",
             )
         if self.root_path and not _ROOT.fullmatch(self.root_path):
-            raise UsageError(
-                f"{PREFIX}ROOT_PATH must begin with a slash and end without one, such as /hushsum"
-            )
+            rule = f"{PREFIX}ROOT_PATH must begin with a slash and end without one, such as /hushsum"
+            raise UsageError(rule)
         TrustedProxies.of(self.trusted_proxies, self.forwarded_header)
         if self.sharing not in ("owners", "off"):
             raise UsageError(f"{PREFIX}SHARING must be owners or off")
@@ -154,9 +154,13 @@ class Settings:
         known = os.environ if environment is None else environment
         values: dict[str, Any] = {}
         for each in fields(cls):
+            kind: type[Any] = type(each.default)
             text = _text(known, each.name, secret=each.metadata["secret"])
-            if text:
-                values[each.name] = _read(each.name, text, type(each.default))
+            try:
+                values |= {each.name: kind(text)} if text else {}
+            except ValueError:
+                rule = f"{PREFIX}{each.name.upper()} must be a number"
+                raise UsageError(rule, got="something else") from None
         values.update({name: value for name, value in given.items() if value is not None})
         return cls(**values)
 
@@ -205,9 +209,8 @@ class Settings:
     def check_cells(self, cells: int) -> None:
         """Refuse a table that is larger than the service takes."""
         if cells > self.max_cells:
-            raise UsageError(
-                f"a table must have at most {self.max_cells} cells", remedy="use fewer rows or features"
-            )
+            rule = f"a table must have at most {self.max_cells} cells"
+            raise UsageError(rule, remedy="use fewer rows or features")
 
     def path(self, kind: str, name: str = "") -> Path:
         """A place in one of the `FOLDERS`."""
@@ -226,11 +229,9 @@ class Settings:
             try:
                 import_module(name)
             except ImportError as error:
-                raise UsageError(
-                    f"{PREFIX}EXTENSIONS must name modules that can be imported",
-                    got=shown(name),
-                    remedy="install it beside Hushsum, or add its folder to PYTHONPATH",
-                ) from error
+                rule = f"{PREFIX}EXTENSIONS must name modules that can be imported"
+                remedy = "install it beside Hushsum, or add its folder to PYTHONPATH"
+                raise UsageError(rule, got=shown(name), remedy=remedy) from error
         return names
 
     def prepare(self) -> None:
@@ -266,18 +267,6 @@ def _text(environment: Mapping[str, str], name: str, *, secret: bool) -> str:
     except (OSError, UnicodeDecodeError):
         text = ""
     if not text:
-        raise UsageError(
-            f"the file that {variable}{FILE} names must be readable text", remedy="check path and permissions"
-        )
+        rule = f"the file that {variable}{FILE} names must be readable text"
+        raise UsageError(rule, remedy="check path and permissions")
     return text
-
-
-def _read(name: str, text: str, kind: type[Any]) -> Any:
-    try:
-        return kind(text)
-    except ValueError:
-        raise UsageError(f"{PREFIX}{name.upper()} must be a number", got="something else") from None
-
-
-def _plain(text: str) -> bool:
-    return text.isascii() and text.isprintable() and " " not in text

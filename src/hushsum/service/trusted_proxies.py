@@ -12,9 +12,9 @@ from hushsum.errors import UsageError
 
 X_FORWARDED_FOR: Final = "x-forwarded-for"
 FORWARDED: Final = "forwarded"
+# The headers that proxies set; a service trusts one of them, since a proxy that sets one passes on whatever a
+# client sent in the other.
 HEADERS: Final = (X_FORWARDED_FOR, FORWARDED)
-"""The headers that proxies set; a service trusts one of them, since a proxy that sets one passes on
-whatever a client sent in the other."""
 
 _MOST_HOPS: Final = 20
 _PORT: Final = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[0-9.]+):[0-9]{1,5}")

@@ -210,7 +210,7 @@ def test_a_key_follows_the_tally_and_the_command_and_is_no_plain_digest(
     key = release_key(str(tally), "d", 1)
     assert key == release_key(str(tally), "d", 1)
     assert key != release_key(str(tally), "d", 2)
-    assert (state_folder() / "release-key").stat().st_mode & 0o077 == 0
+    assert (state_folder() / "release.key").stat().st_mode & 0o077 == 0
     monkeypatch.setenv("HUSHSUM_STATE", str(tmp_path / "elsewhere"))
     assert key != release_key(str(tally), "d", 1), "anybody could test guesses about the records"
     tally.write_bytes(b"other counts")

@@ -36,20 +36,20 @@ def test_errors_are_those_of_the_released_functions(file: PublicFile) -> None:
     )
     heard: list[float | None] = []
     compared = benchmark_methods(file, terms, kernel=GAUSSIAN, public=True, progress=heard.append)
-    assert [(each.epsilon, each.method) for each in compared.measured][-1] == (50.0, "mwem")
+    assert [(each.epsilon, each.method) for each in compared.methods][-1] == (50.0, "mwem")
     assert heard[0] == 0.0
     assert compared.left_out == {}
     records = np.loadtxt(file.path, delimiter=",", skiprows=1)[:, :1]
     kernel = hs.GaussianKernel(dim=1, bandwidth=0.2)
     exact = kernel.exact_sum(records, records).mean() / len(records)
     assert compared.density == pytest.approx(exact, rel=0.1)
-    best, *_ = compared.measured
+    best, *_ = compared.methods
     assert best.method in ("auto", "grid")
     assert best.predicted is not None
     # Three releases, each averaged over correlated places: within a factor of four but for one run in 10⁶.
     assert 0.25 < best.error / best.predicted < 4.0
-    assert next(each for each in compared.measured if each.method == "mwem").predicted is None
-    assert {each.mechanism for each in compared.measured if each.method == "grid"} == {"discrete laplace"}
+    assert next(each for each in compared.methods if each.method == "mwem").predicted is None
+    assert {each.mechanism for each in compared.methods if each.method == "grid"} == {"discrete laplace"}
     written = json.loads(json.dumps(compared.as_json()))
     assert len(written["methods"]) == 6
     assert set(written["exact_query_seconds"]) == {"exact sums", "scikit-learn KernelDensity"}
@@ -58,7 +58,7 @@ def test_errors_are_those_of_the_released_functions(file: PublicFile) -> None:
 def test_all_that_suit_run_and_the_others_say_why_not(file: PublicFile) -> None:
     terms = BenchmarkTerms(epsilon=(1.0,), delta=1e-6, queries=20, repeats=1)
     compared = benchmark_methods(file, terms, kernel=GAUSSIAN, public=True)
-    assert {each.method for each in compared.measured} == {"auto", "fourier_features", "lsq_rff"}
+    assert {each.method for each in compared.methods} == {"auto", "fourier_features", "lsq_rff"}
     assert "bounds" in compared.left_out["histogram"]
     hashed = benchmark_methods(
         file,
@@ -66,9 +66,9 @@ def test_all_that_suit_run_and_the_others_say_why_not(file: PublicFile) -> None:
         kernel=KernelSpec(kernel="euclidean", bandwidth=0.2),
         public=True,
     )
-    names = {each.method for each in hashed.measured}
+    names = {each.method for each in hashed.methods}
     assert {"auto", "race", "grid", "histogram"} <= names
-    assert "scikit-learn KernelDensity" not in hashed.exact
+    assert "scikit-learn KernelDensity" not in hashed.exact_query_seconds
 
 
 @pytest.mark.parametrize(

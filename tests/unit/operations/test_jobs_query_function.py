@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,17 +8,17 @@ import numpy as np
 import pytest
 
 import hushsum as hs
+from hushsum.cli.demo import SALARY_BOUNDS, write_payroll
 from hushsum.errors import UsageError
 from hushsum.operations import (
-    SALARY_BOUNDS,
     FunctionDescription,
     QueryTerms,
+    RecordFiles,
     TallyDescription,
     describe_file,
     plot_function,
     query_file,
     query_points,
-    write_payroll,
 )
 from hushsum.records import CellFormat, DateFormat
 
@@ -38,7 +39,7 @@ def test_answers_are_those_of_the_library(folder: Path) -> None:
     source = str(folder / "open.hush")
     points = np.random.default_rng(5).standard_normal((70_000, 3)).round(3)
     np.savetxt(folder / "q.csv", points, "%.3f", ",", header="x,y,z", comments="")
-    batches = list(query_file(source, str(folder / "q.csv"), QueryTerms(level=0.9)))
+    batches = list(query_file(source, RecordFiles((str(folder / "q.csv"),)), QueryTerms(level=0.9)))
     assert len(batches) > 1
     expected = hs.load(source).query(points, level=0.9)
     for name in ("value", "stderr", "lower", "upper"):
@@ -72,7 +73,7 @@ def test_simultaneous_intervals_of_given_points(folder: Path) -> None:
     assert (together.answers["upper"] > query_points(source, points, QueryTerms()).answers["upper"]).all()
     (folder / "q.csv").write_text("x,y,z\n0,0,0\n")
     with pytest.raises(UsageError, match="while it is read"):
-        query_file(source, str(folder / "q.csv"), QueryTerms(simultaneous=True))
+        query_file(source, RecordFiles((str(folder / "q.csv"),)), QueryTerms(simultaneous=True))
     with pytest.raises(UsageError, match="mean over rows"):
         QueryTerms(simultaneous=True, estimator="median-of-means")
 
@@ -115,11 +116,12 @@ def test_files_of_points_with_dates(dated: str, tmp_path: Path) -> None:
     (tmp_path / "q.csv").write_text("since,years\n03.02.2020,30\n03.02.2020,31\n")
     dates = DateFormat(("since",), "%d.%m.%Y", DATED.unit, DATED.origin)
     path, columns = str(tmp_path / "q.csv"), ["years", "since"]
-    (batch,) = query_file(dated, path, QueryTerms(), columns=columns, cells=CellFormat(dates=dates))
+    points = RecordFiles((path,), columns=tuple(columns), cells=CellFormat(dates=dates))
+    (batch,) = query_file(dated, points, QueryTerms())
     np.testing.assert_allclose(batch.answers["value"], hs.load(dated)([[30.0, 4.0], [31.0, 4.0]]))
     assert [each["at"] for each in batch.as_json()] == [[30.0, "2020-02-03"], [31.0, "2020-02-03"]]
     with pytest.raises(UsageError, match="must name columns of the data, got 'hired'"):
-        query_file(dated, path, QueryTerms(), columns=columns, cells=CellFormat(dates=DATED))
+        query_file(dated, replace(points, cells=CellFormat(dates=DATED)), QueryTerms())
 
 
 def test_descriptions(folder: Path) -> None:
@@ -134,13 +136,13 @@ def test_descriptions(folder: Path) -> None:
 
 def test_slices(folder: Path) -> None:
     boxed, free, output = (str(folder / name) for name in ("boxed.hush", "open.hush", "x.png"))
-    drawn = plot_function(boxed, output).view
+    drawn = plot_function(boxed, output)
     assert (drawn.axes, drawn.ranges, drawn.fixed) == ((0, 1), ((-4.0, 4.0),) * 2, {2: 0.0})
-    drawn = plot_function(free, output, axes=(2,), range=((0.0, 1.0),), at=(5.0, 6.0)).view
+    drawn = plot_function(free, output, axes=(2,), range=((0.0, 1.0),), at=(5.0, 6.0))
     assert drawn.fixed == {0: 5.0, 1: 6.0}
-    drawn = plot_function(free, output, axes=(2, 0), range=((0.0, 1.0),), at=(7.0, 8.0, 9.0)).view
+    drawn = plot_function(free, output, axes=(2, 0), range=((0.0, 1.0),), at=(7.0, 8.0, 9.0))
     assert (drawn.ranges, drawn.fixed) == (((0.0, 1.0),) * 2, {1: 8.0})
-    drawn = plot_function(free, output, axes=(1,), range=((0.0, 1.0),), at=(5.0,)).view
+    drawn = plot_function(free, output, axes=(1,), range=((0.0, 1.0),), at=(5.0,))
     assert drawn.fixed == {0: 5.0, 2: 5.0}
     unit = ((0.0, 1.0),)
     refused: list[tuple[dict[str, Any], str]] = [

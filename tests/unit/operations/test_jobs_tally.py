@@ -82,17 +82,17 @@ def test_a_declined_release_draws_nothing(folder: Path) -> None:
     count(folder, "a.csv")
     shown: list[Claim] = []
 
-    def decline(claim: Claim, account: object) -> bool:
+    def decline(claim: Claim, account: object) -> None:
         assert account is None
         shown.append(claim)
-        return False
+        raise InterruptedError
 
     terms = ReleaseRequest(epsilon=0.1, delta=1e-7, relation="replace")
     tally, output = str(folder / "out.tally"), str(folder / "f.hush")
-    assert release_tally(tally, Destination(output, approve=decline), terms) is None
+    with pytest.raises(InterruptedError):
+        release_tally(tally, Destination(output, approve=decline), terms)
     assert not (folder / "f.hush").exists()
     released = release_tally(tally, Destination(output), terms)
-    assert released is not None
     assert shown == [released.claim]
 
 

@@ -244,7 +244,11 @@ def test_other_settings_and_other_outputs_are_refused(watch: Watch, tmp_path: Pa
 
 
 def test_nothing_is_started_without_approval(watch: Watch) -> None:
-    assert start_or_continue(watch, NOW, approve=lambda plan: False) is None
+    def decline(plan: object) -> None:
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        start_or_continue(watch, NOW, approve=decline)
     assert not watch.state.exists()
 
 
@@ -314,5 +318,5 @@ def test_watchers_say_when_they_are_finished(watch: Watch) -> None:
     assert isinstance(watcher, Watcher)
     assert watcher.next_due > NOW
     watcher.run(NOW + 50 * DAY)
-    assert watcher.finished
+    assert watcher.stream.finished
     watcher.close()

@@ -92,7 +92,7 @@ def test_a_frame_by_the_client(town: Town, monkeypatch: pytest.MonkeyPatch) -> N
     dataset = town.dataset(epsilon=5.0)
     frame = pd.read_csv(io.BytesIO(table(2)))
     terms: dict[str, Any] = {"columns": ["a", "b"], "bandwidth": 0.2, "bounds": (0, 1), "epsilon": 1.0}
-    monkeypatch.setattr("hushsum.client._connection.time.sleep", lambda seconds: town.work())
+    monkeypatch.setattr("hushsum.client._client.time.sleep", lambda seconds: town.work())
     with listening(town.app) as url, hs.connect(url, town.tokens["olga"]) as service:
         data = service.dataset(dataset)
         upload = data.upload(frame)

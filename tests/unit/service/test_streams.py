@@ -85,7 +85,7 @@ def test_a_stream_by_the_client(town: Town, dataset: str, monkeypatch: pytest.Mo
     name, horizon = terms.pop("name"), terms.pop("horizon")
     with listening(town.app) as url, hs.connect(url, town.tokens["olga"]) as service:
         (data,) = (each for each in service.datasets() if each.id == dataset)
-        monkeypatch.setattr("hushsum.client._connection.time.sleep", lambda seconds: town.work())
+        monkeypatch.setattr("hushsum.client._client.time.sleep", lambda seconds: town.work())
         assert data.stream_claim(name, horizon=horizon, **terms)["ratio"] > 1.0
         assert data.streams() == []
         stream = data.stream(name, horizon=horizon, idempotency_key="start", **terms)

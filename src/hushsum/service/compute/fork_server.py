@@ -27,10 +27,10 @@ from typing import Any, Final
 from hushsum.errors import HushsumError
 from hushsum.service.logs import described
 
+# A request for a process: its niceness and its memory.
 FORK: Final = struct.Struct("!iQ")
-"""A request for a process: its niceness and its memory."""
+# Before every request and answer: the lengths of its JSON and of its bytes.
 FRAME: Final = struct.Struct("!QQ")
-"""Before every request and answer: the lengths of its JSON and of its bytes."""
 READY: Final = b"!"
 _REAP_MILLISECONDS: Final = 200
 
@@ -84,14 +84,9 @@ def main(descriptor: int = 0) -> None:
 
 
 def encoded(about: dict[str, Any], body: bytes | bytearray) -> list[bytes | bytearray]:
-    """A request or an answer as pieces to send one after the other."""
-    text = json.dumps(about, default=_number).encode()
+    """A request or an answer, which may have numbers of numpy, as pieces to send one after the other."""
+    text = json.dumps(about, default=lambda number: number.item()).encode()
     return [FRAME.pack(len(text), len(body)), text, body]
-
-
-def _number(value: Any) -> Any:
-    """A number of numpy as one of Python."""
-    return value.item()
 
 
 def _calculate_forever(link: socket.socket, niceness: int, memory: int) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-import threading
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
@@ -30,7 +30,7 @@ from .compute_pool import FORK_SERVER
 from .context import Context, Needed, only_known_parameters
 from .middleware import PUBLIC, SIGN_IN, QueryFastPath, RequestMiddleware, is_public
 from .problem_responses import answer_problem
-from .request_limits import RateLimit, address_group, too_often
+from .request_limits import RateLimit, address_group
 from .routes import ROUTERS, functions
 
 if TYPE_CHECKING:
@@ -112,8 +112,8 @@ def as_text(app: FastAPI) -> str:
 # How many descriptions one address may request.
 _DESCRIPTIONS_PER_SECOND: Final = 5.0
 
+# The name of the account that the first start creates.
 FIRST = "admin"
-"""The name of the account that the first start creates."""
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -157,9 +157,7 @@ def create_app(settings: Settings) -> FastAPI:
     app = FastAPI(
         title="Hushsum",
         version=__version__,
-        docs_url=None,
         openapi_url=None,
-        redoc_url=None,
         lifespan=lifespan,
         redirect_slashes=False,
         dependencies=[Depends(only_known_parameters)],
@@ -186,11 +184,8 @@ def first_administrator(settings: Settings, accounts: Accounts) -> None:
         reason = "was revoked" if known.revoked else f"has expired on {known.expires[:10]}"
         if known.account != account.id:
             reason = "belongs to another account"
-        print(
-            f"HUSHSUM_ADMIN_TOKEN {reason} and is not accepted; set another one: openssl rand -hex 32",
-            file=sys.stderr,
-            flush=True,
-        )
+        words = f"HUSHSUM_ADMIN_TOKEN {reason} and is not accepted; set another one: openssl rand -hex 32"
+        print(words, file=sys.stderr, flush=True)
     if found is not None and (given is None or known is not None):
         return
     label = "first start" if given is None else "environment"
@@ -198,12 +193,8 @@ def first_administrator(settings: Settings, accounts: Accounts) -> None:
     token = accounts.issue(made, Actor("service"))
     assert token is not None
     if given is None:
-        print(
-            f"The administrator's token, shown only once and valid until {token.expires[:10]}:\n\n"
-            f"    {token.secret}\n",
-            file=sys.stderr,
-            flush=True,
-        )
+        words = f"The administrator's token, shown only once and valid until {token.expires[:10]}:"
+        print(f"{words}\n\n    {token.secret}\n", file=sys.stderr, flush=True)
 
 
 def _sign_in(settings: Settings) -> SignIn | None:
@@ -217,28 +208,18 @@ def _sign_in(settings: Settings) -> SignIn | None:
 
 
 def _describe_once(app: FastAPI, root_path: str) -> None:
-    made: dict[str, Any] = {}
-    encoded: list[bytes] = []
-    lock = threading.Lock()
     limit = RateLimit(_DESCRIPTIONS_PER_SECOND, 10 * _DESCRIPTIONS_PER_SECOND)
+    openapi = cache(partial(describe, app, ROUTERS, root_path))
 
-    def openapi() -> dict[str, Any]:
-        if not made:
-            made.update(describe(app, ROUTERS, root_path))
-        return made
-
-    def encode() -> None:
-        with lock:
-            if not encoded:
-                encoded.append(json.dumps(openapi(), ensure_ascii=False, separators=(",", ":")).encode())
+    @cache
+    def encoded() -> bytes:
+        return json.dumps(openapi(), ensure_ascii=False, separators=(",", ":")).encode()
 
     async def show(request: Request) -> Response:
         address = address_group(request.scope["client"][0])
-        if not limit.take(address):
-            raise too_often()
-        if not encoded:
-            await app.state.context.threads.run(address, encode)
-        return Response(encoded[0], media_type="application/json")
+        limit.spend(address)
+        content = await app.state.context.threads.run(address, encoded)
+        return Response(content, media_type="application/json")
 
     app.openapi = openapi  # type: ignore[method-assign]
     # Anybody may ask for it, and to encode half a megabyte takes longer than most requests.

@@ -13,18 +13,18 @@ from hushsum.service.settings import Settings
 from hushsum.service.store import Accounts, SharedFunction, Shares
 
 from .problem_responses import Refusal
-from .request_limits import FairThreads, RateLimit, too_often
+from .request_limits import FairThreads, RateLimit
 
 V = TypeVar("V")
 ADMINISTRATOR: Final = "administrator"
 OWNER: Final = "owner"
 ANALYST: Final = "analyst"
+# The scopes that tokens of a role may have. An administrator sees neither datasets nor answers.
 SCOPES: Final[dict[str, tuple[str, ...]]] = {
     ADMINISTRATOR: ("admin",),
     OWNER: ("upload", "release", "query"),
     ANALYST: ("query",),
 }
-"""The scopes that tokens of a role may have. An administrator sees neither datasets nor answers."""
 
 _ONCE_VALID_SECONDS: Final = 3600.0
 _KNOWN_AT_ONCE: Final = 8
@@ -140,6 +140,13 @@ def nothing_here() -> Refusal:
     )
 
 
+def existing(found: V | None) -> V:
+    """What was found; 404 for nothing."""
+    if not found:
+        raise nothing_here()
+    return found
+
+
 SHARED_PREFIX: Final = "/shared/"
 _KEY: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 _BURST_SECONDS: Final = 10.0
@@ -170,24 +177,19 @@ class SharedLinks:
         Refusal
             404 if there is nothing; 429 if the address or the link is used too often.
         """
-        if not self._addresses.take(address):
-            raise too_often()
-        if not self._on:
-            raise nothing_here()
+        self._addresses.spend(address)
+        existing(self._on)
         found = self._known.get(key)
         if found is None:
             generation = self._known.generation
             if _KEY.fullmatch(key):
                 found = await self._lookups.run(address, self._shares.open, key)
             if found is None:
-                if not self._failures.take(address):
-                    raise too_often()
+                self._failures.spend(address)
                 raise nothing_here()
             self._known.put(key, found, generation=generation)
-        if not found.works:
-            raise nothing_here()
-        if not self._links.take(found.share):
-            raise too_often()
+        existing(found.works)
+        self._links.spend(found.share)
         return found
 
     def clear_cache(self) -> None:

@@ -44,8 +44,8 @@ _FIXED_SECONDS: Final = 0.0002
 _MOST_ESTIMATES: Final = 4096
 _RISE: Final = 0.5
 _FALL: Final = 0.1
+# The estimated processor time that one account may have waiting.
 LONGEST_QUEUE_SECONDS: Final = 60.0
-"""The estimated processor time that one account may have waiting."""
 
 
 class ForkServer:
@@ -96,10 +96,9 @@ class ForkServer:
         return ours
 
 
+# One fork server for all applications of this process: the modules that it has imported do not depend on
+# settings.
 FORK_SERVER: Final = ForkServer()
-"""One fork server for all applications of this process: the modules that it has imported do not depend on
-settings.
-"""
 
 
 def start_fork_server() -> tuple[socket.socket, object]:
@@ -187,13 +186,11 @@ class ComputePool:
         expected = _FIRST_GUESS_SECONDS if known is None else known
         waiting = self._expected.get(name, 0.0)
         if waiting and waiting + expected > LONGEST_QUEUE_SECONDS:
-            raise Refusal(
-                429,
-                "too-often",
+            detail = (
                 f"an account may have {LONGEST_QUEUE_SECONDS:g} seconds of calculations waiting; wait until "
-                "some have finished",
-                {"retry-after": str(math.ceil(waiting))},
             )
+            detail += "some have finished"
+            raise Refusal(429, "too-often", detail, {"retry-after": str(math.ceil(waiting))})
         self._expected[name] += expected
         try:
             async with self._queue.place(name):
@@ -229,19 +226,13 @@ class ComputePool:
                 answer, blob = await self._exchange(encoded(request, body))
             except TimeoutError:
                 self.costs.learn(kind, self._seconds, size)
-                raise Refusal(
-                    422,
-                    "time-limit",
-                    f"this takes more than {self._seconds:g} seconds; use fewer columns, cells or points",
-                ) from None
+                detail = f"this takes more than {self._seconds:g} seconds; use fewer columns, cells or points"
+                raise Refusal(422, "time-limit", detail) from None
             except (OSError, EOFError):
                 if self.closed:
                     raise _stopping() from None
-                raise Refusal(
-                    503,
-                    "out-of-memory",
-                    "the calculation's process died, perhaps of its memory limit; request less",
-                ) from None
+                detail = "the calculation's process died, perhaps of its memory limit; request less"
+                raise Refusal(503, "out-of-memory", detail) from None
         self.costs.learn(kind, answer["seconds"], size)
         if "refused" in answer:
             raise error_from_json(answer["refused"], answer["error"])

@@ -16,18 +16,12 @@ from hushsum.privacy import Claim
 from hushsum.service.jobs import WorkerPool
 from hushsum.service.jobs.requests import confirmation, public_file
 from hushsum.service.queries import FunctionCache
-from hushsum.service.schemas import (
-    ConfirmedModelRequest,
-    ConfirmedReleaseRequest,
-    ConfirmedStreamRequest,
-    PublicRequest,
-    RequestBody,
-)
+from hushsum.service.schemas import Confirmed, PublicRequest, RequestBody
 from hushsum.service.settings import Settings
 from hushsum.service.store import Actor, AnswerGuard, Dataset, Function, Job, Store, StoredTally, Upload
 from hushsum.service.store.datasets import WAITING
 
-from .authentication import Caller, SharedLinks, TokenAuthenticator, TtlCache, nothing_here
+from .authentication import Caller, SharedLinks, TokenAuthenticator, TtlCache, existing
 from .compute_pool import ComputePool, unless_client_leaves
 from .metrics import Metrics
 from .problem_responses import Refusal
@@ -38,9 +32,8 @@ if TYPE_CHECKING:
 
 V = TypeVar("V")
 Check = Callable[[], object]
-Confirmed = ConfirmedReleaseRequest | ConfirmedModelRequest | ConfirmedStreamRequest
+# Jobs that spend a claim.
 JobKind = Literal["release", "model", "stream"]
-"""Jobs that spend a claim."""
 
 _THREADS = 32
 # Threads for owners' requests, and as many for queries; an account has a few of each.
@@ -109,8 +102,8 @@ class Call:
         self.ledger: Ledger = self.context.ledger
         self.caller: Caller = request.scope["state"]["caller"]
         self.account = self.caller.account
+        # The caller and the request as the audit log records them.
         self.actor = Actor(self.account, request.scope["state"]["request"])
-        """The caller and the request as the audit log records them."""
 
     async def in_thread(self, call: Callable[..., V], /, *given: Any, **options: Any) -> V:
         """The result of a call that runs in one of the caller's threads; mostly it waits for the database."""
@@ -127,16 +120,12 @@ class Call:
 
     def dataset(self, id: str) -> Dataset:
         """A dataset of the caller; 404 if it belongs to another account."""
-        found = self.store.datasets.find(id, owner=self.account)
-        if found is None:
-            raise nothing_here()
-        return found
+        return existing(self.store.datasets.find(id, owner=self.account))
 
     def function(self, id: str, *, owned: bool = False) -> Function:
         """A function that the caller may query, or with ``owned`` may decide about; 404 for another."""
-        found = self.store.functions.find(id, account=self.account)
-        if found is None or (owned and not found.owned):
-            raise nothing_here()
+        found = existing(self.store.functions.find(id, account=self.account))
+        existing(found.owned or not owned)
         return found
 
     def tally(self, dataset: str, id: str) -> StoredTally:
@@ -154,9 +143,8 @@ class Call:
         """
         found = self.store.datasets.upload(id, dataset=dataset)
         if found is None or (found.state != WAITING and not used) or (found.format == "tally" and not tally):
-            raise UsageError(
-                name, "must be a file of records that was not counted", remedy="upload the file again"
-            )
+            rule = "must be a file of records that was not counted"
+            raise UsageError(name, rule, remedy="upload the file again")
         return found
 
     def public_path(self, dataset: str, body: PublicRequest) -> str | None:
@@ -167,12 +155,9 @@ class Call:
     def check_booking(self) -> None:
         """Raise if the ledger accepts no debits, because it may be a restored backup."""
         if self.ledger.rollback_problem() is not None:
-            raise Refusal(
-                503,
-                "restore-not-accepted",
-                "the ledger may be a restored backup, so no release is possible until an administrator "
-                "accepts it; queries of released functions work",
-            )
+            detail = "the ledger may be a restored backup, so no release is possible until an administrator "
+            detail += "accepts it; queries of released functions work"
+            raise Refusal(503, "restore-not-accepted", detail)
 
     def submit(self, kind: str, dataset: Dataset, key: str, body: RequestBody) -> Job:
         """Queue a job, or find the one of this idempotency key, and wake the workers.
@@ -208,11 +193,8 @@ class Call:
         """
         claim = Claim.from_json(claimed)
         if body.confirm != confirmation(kind, dataset.id, body, claim):
-            raise Refusal(
-                409,
-                "not-confirmed",
-                "confirm must be that of the claim for these parameters; request the claim first",
-            )
+            detail = "confirm must be that of the claim for these parameters; request the claim first"
+            raise Refusal(409, "not-confirmed", detail)
         self.check_booking()
         if self.store.jobs.of_key(dataset.id, kind, key) is None:
             for check in checks:
@@ -262,9 +244,8 @@ class Needed:
         call = Call(request)
         if self.scopes and set(self.scopes).isdisjoint(call.caller.scopes):
             needed = " or ".join(map(repr, self.scopes))
-            raise Refusal(
-                403, "forbidden", f"this needs a token with the scope {needed}; get one from an administrator"
-            )
+            detail = f"this needs a token with the scope {needed}; get one from an administrator"
+            raise Refusal(403, "forbidden", detail)
         return call
 
 
@@ -278,8 +259,8 @@ Querier = Annotated[Call, Depends(Needed("query"))]
 ContextDependency = Annotated[Context, Depends(context_of)]
 _KEYS = r"^[A-Za-z0-9_.-]{1,64}$"
 IdempotencyKey = Annotated[str, Header(alias="Idempotency-Key", pattern=_KEYS)]
+# The key of a job whose claim is shown again, because its request is repeated.
 RepeatedKey = Annotated[str | None, Header(alias="Idempotency-Key", pattern=_KEYS)]
-"""The key of a job whose claim is shown again, because its request is repeated."""
 
 
 async def only_known_parameters(request: Request) -> None:

@@ -9,6 +9,7 @@ import re
 import secrets
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -21,20 +22,12 @@ from hushsum.service.logs import described, log_event
 
 from .authentication import SHARED_PREFIX, Caller
 from .context import Call, Context, Needed
-from .problem_responses import Refusal, problem_response
-from .request_limits import (
-    BodyLimit,
-    ConcurrencyLimit,
-    RateLimit,
-    address_group,
-    bounded,
-    too_large,
-    too_often,
-)
+from .problem_responses import ANY_ORIGIN, Refusal, problem_response
+from .request_limits import BodyLimit, ConcurrencyLimit, RateLimit, address_group, bounded, too_large
 
 PUBLIC: Final = frozenset({"/", "/healthz", "/readyz", "/metrics", "/openapi.json", "/sign-in"})
+# The sign-in routes, which need no token and authenticate the caller themselves.
 SIGN_IN: Final = frozenset({"/oidc/start", "/oidc/callback", "/oidc/finish"})
-"""The sign-in routes, which need no token and authenticate the caller themselves."""
 PUBLIC_PREFIX: Final = "/assets/"
 _QUERY = re.compile(r"/functions/[^/]+/query|/shared/[^/]+/query")
 _UPLOAD = re.compile(r"/datasets/[^/]+/uploads")
@@ -60,10 +53,7 @@ _HEADERS: Final = [
 _ONCE: Final = (b"authorization", b"host")
 _SECURE: Final = (b"strict-transport-security", b"max-age=63072000")
 # Headers of refusals by a shared link: its page has an origin of its own, and could not show the reason.
-_ANY_ORIGIN: Final = [
-    (b"access-control-allow-origin", b"*"),
-    (b"cross-origin-resource-policy", b"cross-origin"),
-]
+_ANY_ORIGIN: Final = [(name.encode(), value.encode()) for name, value in ANY_ORIGIN.items()]
 
 
 def is_public(path: str) -> bool:
@@ -103,11 +93,9 @@ class RequestMiddleware:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 shared = status >= 400 and scope["path"].startswith(SHARED_PREFIX)
-                message["headers"] = _with_security_headers(
-                    [*message["headers"], *(_ANY_ORIGIN if shared else [])],
-                    id,
-                    secure=scope["scheme"] == "https",
-                )
+                headers_sent = [*message["headers"], *(_ANY_ORIGIN if shared else [])]
+                secure = scope["scheme"] == "https"
+                message["headers"] = _with_security_headers(headers_sent, id, secure=secure)
             await send(message)
 
         try:
@@ -118,11 +106,8 @@ class RequestMiddleware:
             _check_form(scope)
             limit = await self._admit(scope, headers)
             name = self._limited_name(scope)
-            if name is None:
+            with nullcontext() if name is None else self._under_way.entered(name):
                 await self._app(scope, bounded(receive, limit), reply)
-            else:
-                with self._under_way.entered(name):
-                    await self._app(scope, bounded(receive, limit), reply)
         except Exception as error:
             if not isinstance(error, Refusal | HushsumError | ClientDisconnect):
                 log_event("failed", level=logging.ERROR, request=id, **described(error))
@@ -161,9 +146,7 @@ class RequestMiddleware:
         if not is_public(path):
             caller = await self._caller(scope, headers)
             scope["state"]["caller"] = caller
-            rate = self._queries if query else self._requests
-            if not rate.take(caller.account):
-                raise too_often()
+            (self._queries if query else self._requests).spend(caller.account)
         declared = headers.get(b"content-length", b"0")
         if not declared.isdigit() or int(declared[:20]) > limit.bytes:
             raise too_large(limit.bytes)
@@ -195,14 +178,9 @@ class RequestMiddleware:
             caller = await self._context.authenticator.find(token, group)
             if caller is not None:
                 return caller
-            if not self._failures.take(group):
-                raise too_often()
-        raise Refusal(
-            401,
-            "unauthenticated",
-            "this needs a valid token, neither expired nor revoked; send it as Authorization: Bearer",
-            {"www-authenticate": 'Bearer realm="hushsum"'},
-        )
+            self._failures.spend(group)
+        detail = "this needs a valid token, neither expired nor revoked; send it as Authorization: Bearer"
+        raise Refusal(401, "unauthenticated", detail, {"www-authenticate": 'Bearer realm="hushsum"'})
 
     def _record(self, scope: Scope, id: str, status: int, seconds: float) -> None:
         """Count and log a request by the pattern of its route, since its path may contain anything."""
@@ -230,9 +208,8 @@ def _check_form(scope: Scope) -> None:
     """
     names = [name for name, _ in scope["headers"]]
     if scope["http_version"] == "0.9" or any(names.count(each) > 1 for each in _ONCE):
-        raise Refusal(
-            400, "bad-request", "send one Host header and at most one Authorization header, over HTTP/1.1"
-        )
+        detail = "send one Host header and at most one Authorization header, over HTTP/1.1"
+        raise Refusal(400, "bad-request", detail)
 
 
 def _with_security_headers(headers: Any, id: str, *, secure: bool) -> list[tuple[bytes, bytes]]:

@@ -62,14 +62,11 @@ class ProviderSettings:
         """
         for name in ("client_id", "public_url", "name", "account_claim"):
             if not getattr(settings, f"oidc_{name}"):
-                raise UsageError(
-                    f"{PREFIX}OIDC_{name.upper()} must be set with {PREFIX}OIDC_ISSUER", remedy="set it"
-                )
+                rule = f"{PREFIX}OIDC_{name.upper()} must be set with {PREFIX}OIDC_ISSUER"
+                raise UsageError(rule, remedy="set it")
         if not is_safe(settings.oidc_issuer, local=True) or urlsplit(settings.oidc_issuer).query:
-            raise UsageError(
-                f"{PREFIX}OIDC_ISSUER must be an https address (http on this machine only) without a query",
-                remedy="copy it from the provider's /.well-known/openid-configuration",
-            )
+            rule = f"{PREFIX}OIDC_ISSUER must be an https address (http on this machine only) without a query"
+            raise UsageError(rule, remedy="copy it from the provider's /.well-known/openid-configuration")
         public = settings.oidc_public_url.removesuffix("/")
         parts = urlsplit(public)
         if not is_safe(public, local=True) or parts.path != settings.root_path or parts.query:
@@ -79,9 +76,8 @@ class ProviderSettings:
                 remedy="give what people type into their browsers",
             )
         if not _CLAIM.fullmatch(settings.oidc_account_claim):
-            raise UsageError(
-                f"{PREFIX}OIDC_ACCOUNT_CLAIM must be the name of a claim", remedy="try email or sub"
-            )
+            rule = f"{PREFIX}OIDC_ACCOUNT_CLAIM must be the name of a claim"
+            raise UsageError(rule, remedy="try email or sub")
         if len(settings.oidc_client_secret) < _SHORTEST_SECRET:
             raise UsageError(
                 f"{PREFIX}OIDC_CLIENT_SECRET must have at least {_SHORTEST_SECRET} characters",
@@ -208,8 +204,8 @@ def _unpadded(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
+# The accepted algorithms. All are asymmetric: a public key never serves as a shared secret.
 KIND_OF: Final = {"RS256": "RSA", "PS256": "RSA", "ES256": "EC", "EdDSA": "OKP"}
-"""The accepted algorithms. All are asymmetric: a public key never serves as a shared secret."""
 
 _CURVES: Final = {"RSA": None, "EC": "P-256", "OKP": "Ed25519"}
 _PUBLIC: Final = ("kty", "n", "e", "crv", "x", "y")
@@ -217,25 +213,16 @@ _SHORTEST_RSA: Final = 2048
 _MOST_KEYS: Final = 100
 
 
-def usable_keys(document: dict[str, Any]) -> list[dict[str, Any]]:
-    """The keys of a JWK set; those for other algorithms are ignored (RFC 7517, 5)."""
-    listed = document.get("keys")
-    return [
-        each
-        for each in (listed[:_MOST_KEYS] if isinstance(listed, list) else ())
-        if isinstance(each, dict)
-        and each.get("kty") in _CURVES
-        and each.get("crv") == _CURVES[each["kty"]]
-        and each.get("use", "sig") == "sig"
-    ]
-
-
-def verifying_key(keys: list[dict[str, Any]], kid: str | None, algorithm: str) -> PyJWK | None:
-    """The key to which a header points; None if no key or more than one key fits."""
+def verifying_key(keys: list[Any], kid: str | None, algorithm: str) -> PyJWK | None:
+    """The key of a JWK set to which a header points; None if no key or more than one key fits. Keys for other
+    algorithms are ignored (RFC 7517, 5).
+    """
+    kind = KIND_OF[algorithm]
     fitting = [
         each
         for each in keys
-        if each["kty"] == KIND_OF[algorithm]
+        if isinstance(each, dict)
+        and (each.get("kty"), each.get("crv"), each.get("use", "sig")) == (kind, _CURVES[kind], "sig")
         and each.get("alg") in (None, algorithm)
         and (kid is None or each.get("kid") == kid)
     ]
@@ -443,16 +430,12 @@ class CachedDocument(Generic[T]):
         with self._lock:
             until = self._tried + _PAUSE_SECONDS if newer else self._until
             if self._value is None or self._clock() >= until:
-                self._fetch()
-            assert self._value is not None
+                if self._clock() < self._tried + _PAUSE_SECONDS:
+                    raise unavailable("did not respond a moment ago")
+                self._tried = self._clock()
+                self._value = self._read()
+                self._until = self._tried + _CACHE_SECONDS
             return self._value
-
-    def _fetch(self) -> None:
-        if self._clock() < self._tried + _PAUSE_SECONDS:
-            raise unavailable("did not respond a moment ago")
-        self._tried = self._clock()
-        self._value = self._read()
-        self._until = self._tried + _CACHE_SECONDS
 
 
 class Provider:
@@ -460,10 +443,10 @@ class Provider:
 
     def __init__(self, terms: ProviderSettings, clock: Callable[[], float] = time.monotonic) -> None:
         self._terms = terms
+        # Its addresses.
         self.metadata = CachedDocument(self._read_metadata, clock)
-        """Its addresses."""
+        # The keys that it signs with.
         self.keys = CachedDocument(self._read_keys, clock)
-        """The keys that it signs with."""
 
     def exchange(self, code: str, verifier: str) -> str:
         """The ID token for a code, as it was sent; the access token is not kept.
@@ -510,15 +493,15 @@ class Provider:
         named = response.get("authorization_response_iss_parameter_supported") is True
         return Metadata(**addresses, basic="client_secret_basic" in ways, names_issuer=named)
 
-    def _read_keys(self) -> list[dict[str, Any]]:
+    def _read_keys(self) -> list[Any]:
         status, response = fetch("GET", self.metadata.get().jwks_uri)
         if status != 200:
             raise unavailable("does not publish its keys")
-        return usable_keys(response)
+        return _listed(response.get("keys"))[:_MOST_KEYS]
 
 
-def _listed(found: Any, default: str) -> list[Any]:
-    return found if isinstance(found, list) else [default]
+def _listed(found: Any, *default: str) -> list[Any]:
+    return found if isinstance(found, list) else [*default]
 
 
 _AT_ONCE: Final = 8
@@ -531,8 +514,8 @@ _SCOPES: Final = {"sub": "openid", "email": "openid email"}
 class SignIn:
     """Sends browsers to the provider, and identifies the person who returns."""
 
+    # How long a sign-in may take.
     flow_seconds: Final = 600
-    """How long a sign-in may take."""
 
     def __init__(
         self, terms: ProviderSettings, failures_per_minute: float, clock: Callable[[], float] = time.time
@@ -581,13 +564,9 @@ class SignIn:
             if anything is not as it must be.
         """
         flow, person = self.resume(cookie, response, address)
+        issuer, claim, sub = self.terms.issuer, self.terms.account_claim, person.sub
         ticket, reason = identities.admit(
-            self.terms.issuer,
-            self.terms.account_claim,
-            person.subject,
-            sub=person.sub,
-            flow=flow.id,
-            request=request,
+            issuer, claim, person.subject, sub=sub, flow=flow.id, request=request
         )
         if ticket is None:
             raise Refusal(403, reason, _NOT_ADMITTED[reason]) if reason in _NOT_ADMITTED else stale()
@@ -610,9 +589,23 @@ class SignIn:
         Refusal
             if anything is not as it must be.
         """
+        now = self._clock()
+        flow = flow_of(cookie, self.terms, now)
         with self.watching(address):
-            strained = self._failures.left(address_group(address)) < 1.0
-            return self._resume(cookie, response, strained=strained)
+            if flow is None or not same(response.get("state", ""), flow.state):
+                raise stale()
+            with self._place(strained=self._failures.left(address_group(address)) < 1.0):
+                names_issuer = self.provider.metadata.get().names_issuer
+                # RFC 9207: a response of another provider must not be accepted.
+                if response.get("iss", "" if names_issuer else self.terms.issuer) != self.terms.issuer:
+                    raise not_proven("the response is another provider's")
+                if "error" in response:
+                    raise not_proven("the sign-in was cancelled there")
+                code = response.get("code", "")
+                if not 0 < len(code) <= _LONGEST_CODE:
+                    raise not_proven("it gave no code")
+                token = self.provider.exchange(code, flow.verifier)
+                return flow, identify(token, self.provider, self.terms, flow, now)
 
     @contextmanager
     def watching(self, address: str) -> Iterator[None]:
@@ -626,24 +619,6 @@ class SignIn:
             if refusal.status_code < 500 and not self._failures.take(address_group(address)):
                 raise too_often() from None
             raise
-
-    def _resume(self, cookie: str, response: Mapping[str, str], *, strained: bool) -> tuple[Flow, Person]:
-        now = self._clock()
-        flow = flow_of(cookie, self.terms, now)
-        if flow is None or not same(response.get("state", ""), flow.state):
-            raise stale()
-        with self._place(strained=strained):
-            names_issuer = self.provider.metadata.get().names_issuer
-            # RFC 9207: a response of another provider must not be accepted.
-            if response.get("iss", "" if names_issuer else self.terms.issuer) != self.terms.issuer:
-                raise not_proven("the response is another provider's")
-            if "error" in response:
-                raise not_proven("the sign-in was cancelled there")
-            code = response.get("code", "")
-            if not 0 < len(code) <= _LONGEST_CODE:
-                raise not_proven("it gave no code")
-            token = self.provider.exchange(code, flow.verifier)
-            return flow, identify(token, self.provider, self.terms, flow, now)
 
     @contextmanager
     def _place(self, *, strained: bool = False) -> Iterator[None]:

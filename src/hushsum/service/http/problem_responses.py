@@ -15,6 +15,8 @@ from hushsum.errors import FileRefused
 from hushsum.service.problem_types import MEDIA_TYPE, problem, problem_of_error
 
 _MOST_FAULTS = 20
+# Headers of what pages of other origins may read.
+ANY_ORIGIN: Final = {"access-control-allow-origin": "*", "cross-origin-resource-policy": "cross-origin"}
 
 
 class Refusal(HTTPException):

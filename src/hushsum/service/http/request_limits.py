@@ -29,8 +29,8 @@ _SLOWEST = 1024.0
 
 
 MOST_VALUES = 30_000
+# Limits of a JSON body that is not a query: 4,096 columns with bounds are 20,000 values and 20 fields.
 MOST_FIELDS = 2_000
-"""Limits of a JSON body that is not a query: 4,096 columns with bounds are 20,000 values and 20 fields."""
 
 
 class RateLimit:
@@ -55,6 +55,11 @@ class RateLimit:
             self._buckets.popitem(last=False)
         return left >= amount
 
+    def spend(self, name: str) -> None:
+        """The same for one; 429 if none was left."""
+        if not self.take(name):
+            raise too_often()
+
 
 class ConcurrencyLimit:
     """Counts the running requests of each name, and refuses more than ``most``."""
@@ -77,12 +82,8 @@ class ConcurrencyLimit:
             429, if the name is at its limit.
         """
         if self._under_way[name] >= self._most:
-            raise Refusal(
-                429,
-                "too-often",
-                f"an account may have {self._most} of these at once; wait until one has finished",
-                {"retry-after": "2"},
-            )
+            detail = f"an account may have {self._most} of these at once; wait until one has finished"
+            raise Refusal(429, "too-often", detail, {"retry-after": "2"})
         self._under_way[name] += 1
         try:
             yield
@@ -100,8 +101,8 @@ class FairQueue:
 
     def __init__(self, *, each: int, most: int) -> None:
         self._each = each
+        # The common places; hold one while a thread or a process works.
         self.turn = asyncio.Semaphore(most)
-        """The common places; hold one while a thread or a process works."""
         self._names: dict[str, tuple[asyncio.Semaphore, list[None]]] = {}
 
     @asynccontextmanager
@@ -187,9 +188,8 @@ def bounded(receive: Receive, limit: BodyLimit) -> Receive:
             async with asyncio.timeout(left):
                 message = await receive()
         except TimeoutError:
-            raise Refusal(
-                408, "too-slow", "the body arrived too slowly; send it again", {"connection": "close"}
-            ) from None
+            detail = "the body arrived too slowly; send it again"
+            raise Refusal(408, "too-slow", detail, {"connection": "close"}) from None
         if message["type"] == "http.request":
             seen += len(message.get("body", b""))
             ended = not message.get("more_body", False)
@@ -200,11 +200,8 @@ def bounded(receive: Receive, limit: BodyLimit) -> Receive:
                 values += piece.count(b",") + piece.count(b"[") + piece.count(b"{")
                 fields += piece.count(b":")
                 if values > MOST_VALUES or fields > MOST_FIELDS:
-                    raise Refusal(
-                        413,
-                        "too-large",
-                        f"a body may have {MOST_VALUES} values and {MOST_FIELDS} fields; send fewer",
-                    )
+                    detail = f"a body may have {MOST_VALUES} values and {MOST_FIELDS} fields; send fewer"
+                    raise Refusal(413, "too-large", detail)
         return message
 
     return take

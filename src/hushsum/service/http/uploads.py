@@ -21,6 +21,7 @@ from hushsum.service.store.rows import new_id
 from .context import Call
 from .problem_responses import Refusal
 
+# The accepted formats, and the first bytes of a file of each.
 FORMATS: Final = {
     "csv": b"",
     "csv.gz": b"\x1f\x8b",
@@ -29,7 +30,6 @@ FORMATS: Final = {
     "xlsx": b"PK\x03\x04",
     "tally": FileKind.TALLY.value,
 }
-"""The accepted formats, and the first bytes of a file of each."""
 
 _AT_A_TIME = 1 << 20
 # Bytes of uploads in progress in this process, by folder and owner.

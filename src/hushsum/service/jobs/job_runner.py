@@ -47,46 +47,37 @@ from hushsum.operations import (
 from hushsum.planning import KernelSpec, MethodSpec, TableSpec
 from hushsum.privacy import Claim, ReleaseRequest
 from hushsum.records import CellFormat, clipping_allowed
-from hushsum.service.logs import described, log_event
-from hushsum.service.problem_types import problem, problem_of_error
-from hushsum.service.schemas import (
-    UPLOAD_NAME,
-    ConfirmedModelRequest,
-    ConfirmedReleaseRequest,
-    ConfirmedStreamRequest,
-    PublicRequest,
-    StreamStepRequest,
-    TallyRequest,
-)
-from hushsum.service.settings import FOLDERS, Settings
-from hushsum.service.store import (
-    MOST_ATTEMPTS,
-    Actor,
-    Datasets,
-    Job,
-    Quota,
-    Store,
-    StoredFunction,
-    StoredTally,
-    now,
-)
-from hushsum.service.store.datasets import DELETED, STATE_BYTES, USED
-from hushsum.service.store.job_queue import CANCELLED, CLOSED, FAILED, QUEUED, RUNNING, stop_problem
 from hushsum.streams import Stream, open_stream
 from hushsum.tables import reading_as_json, reading_from_json
 from hushsum.tally import load_tally, public_header
 
+from ..logs import described, log_event
+from ..problem_types import problem, problem_of_error
+from ..schemas import (
+    UPLOAD_NAME,
+    ConfirmedModelRequest,
+    ConfirmedReleaseRequest,
+    ConfirmedStreamRequest,
+    FileRequest,
+    PublicRequest,
+    StreamStepRequest,
+    TallyRequest,
+)
+from ..settings import FOLDERS, Settings
+from ..store import MOST_ATTEMPTS, Actor, Datasets, Job, Quota, Store, StoredFunction, StoredTally, now
+from ..store.datasets import DELETED, STATE_BYTES, USED
+from ..store.job_queue import CANCELLED, CLOSED, FAILED, QUEUED, RUNNING, stop_problem
 from .requests import (
     DERIVED,
-    check_confirmed,
     choice_of,
     collect_parameter_warnings,
+    confirmation,
     public_file,
     release_assumptions,
 )
 
+# How long a job may take to reach its next step after it was stopped.
 PATIENCE_SECONDS = 5.0
-"""How long a job may take to reach its next step after it was stopped."""
 
 
 class JobStopped(Exception):
@@ -123,8 +114,8 @@ class RunningJob:
         self.store = store
         self.settings = settings
         self.actor = Actor(job.account)
+        # Warnings for the owner.
         self.notes: list[str] = []
-        """Warnings for the owner."""
         self._progress: float | None = None
         self._reason: str | None = None
         self._since = 0.0
@@ -136,6 +127,10 @@ class RunningJob:
         found = self.store.datasets.upload(upload, dataset=self.job.dataset)
         assert found is not None
         return self.settings.path("uploads", found.file)
+
+    def records(self, request: FileRequest, upload: str) -> RecordFiles:
+        """The file of an upload, with the columns that the request declares."""
+        return replace(request.states(RecordFiles), paths=(str(self.source(upload)),), name=UPLOAD_NAME)
 
     def use_up(self, upload: str) -> None:
         """Delete an upload that was counted."""
@@ -230,7 +225,8 @@ class RunningJob:
         RecordWarnings
             if there are warnings that the owner wants to read before; nothing was spent.
         """
-        check_confirmed(self.job, request, claim)
+        if confirmation(self.job.kind, self.job.dataset, request, claim) != request.confirm:
+            raise UsageError("the claim is not the one that was confirmed", remedy="request the claim again")
         if request.stop_at_warnings and self.notes and not self._paying:
             raise RecordWarnings
         return self.pay()
@@ -303,8 +299,8 @@ def renewed_lease(
         thread.join()
 
 
+# Younger files may still be written. A slower upload than a mebibyte in this time is refused.
 GRACE_SECONDS: Final = 3600.0
-"""Younger files may still be written. A slower upload than a mebibyte in this time is refused."""
 
 
 def delete_orphaned_files(
@@ -344,14 +340,10 @@ def delete_exact_model_files(settings: Settings, id: str) -> None:
 
 
 def _old(folder: Path) -> list[Path]:
-    before = time.time() - GRACE_SECONDS
-    found = []
+    before, found = time.time() - GRACE_SECONDS, []
     for path in folder.iterdir():
-        try:
-            if path.stat().st_mtime < before:
-                found.append(path)
-        except FileNotFoundError:
-            continue
+        with suppress(FileNotFoundError):
+            found += [path] if path.stat().st_mtime < before else []
     return found
 
 
@@ -511,8 +503,7 @@ def count_upload(running: RunningJob) -> dict[str, Any]:
 
 def _count_records(running: RunningJob, request: TallyRequest, output: Path) -> bool:
     """Count a file of records; whether public rows have decided some of its parameters."""
-    paths = (str(running.source(request.upload)),)
-    records = replace(request.states(RecordFiles), paths=paths, name=UPLOAD_NAME)
+    records = running.records(request, request.upload)
     kernel: KernelSpec | Kernel = request.kernel_spec()
     public = running.public(request)
     if public is not None:
@@ -594,8 +585,7 @@ def _release_tally(running: RunningJob, request: ConfirmedReleaseRequest, output
 def _release_upload(running: RunningJob, request: ConfirmedReleaseRequest, output: Path) -> None:
     """Plan, count, confirm, debit, draw and publish."""
     assert request.upload is not None
-    paths = (str(running.source(request.upload)),)
-    records = replace(request.states(RecordFiles), paths=paths, name=UPLOAD_NAME)
+    records = running.records(request, request.upload)
     if request.set_column is None and dimension(first_batch(records)[0]) != len(request.columns or ()):
         # The claim was made for as many numbers as there are names.
         raise UsageError("columns", "must each have one number per record", got="lists of numbers")
@@ -660,15 +650,11 @@ def take_step(running: RunningJob) -> dict[str, Any]:
             # Saved with the step: an upload whose job died before it was marked as used stays counted.
             counted = stream.notes.setdefault("uploads", [])
             if not set(counted).isdisjoint(request.uploads):
-                raise UsageError(
-                    "uploads",
-                    "must be files of records that were not counted",
-                    remedy="upload further records in another file",
-                )
+                rule = "must be files of records that were not counted"
+                raise UsageError("uploads", rule, remedy="upload further records in another file")
             counted.extend(request.uploads)
             for upload in request.uploads:
-                paths = (str(running.source(upload)),)
-                records = replace(terms.states(RecordFiles), paths=paths, name=UPLOAD_NAME)
+                records = running.records(terms, upload)
                 count_whole_file(stream, terms.pattern(), records, progress=running.report_progress)
             running.report_progress(None)
             stream.notes["jobs"][job.id] = stream.released + 1
@@ -715,9 +701,19 @@ def _stream_path(settings: Settings, stream: str) -> Path:
 
 
 def fit_model(running: RunningJob) -> dict[str, Any]:
-    """Fit a model on an upload, and release it."""
+    """Fit a model on an upload, and release it or open it.
 
-    return fit(running)
+    Raises
+    ------
+    HushsumError
+        if the records, settings or budget do not suffice; the upload is kept for another attempt.
+    """
+    job = running.job
+    request = ConfirmedModelRequest.model_validate(job.request)
+    if not running.store.functions.known(job.function):
+        (_open_model if request.mode == "exact" else _release_model)(running, request)
+    running.use_up(request.upload)
+    return {"function": job.function, "warnings": running.notes}
 
 
 _JOBS: Final[dict[str, Callable[[RunningJob], dict[str, Any]]]] = {
@@ -729,23 +725,7 @@ _JOBS: Final[dict[str, Callable[[RunningJob], dict[str, Any]]]] = {
 }
 
 
-def fit(running: RunningJob) -> dict[str, object]:
-    """Run the job; returns its result.
-
-    Raises
-    ------
-    HushsumError
-        if the records, settings or budget do not suffice; the upload is kept for another attempt.
-    """
-    job = running.job
-    request = ConfirmedModelRequest.model_validate(job.request)
-    if not running.store.functions.known(job.function):
-        (_open if request.mode == "exact" else _release)(running, request)
-    running.use_up(request.upload)
-    return {"function": job.function, "warnings": running.notes}
-
-
-def _release(running: RunningJob, request: ConfirmedModelRequest) -> None:
+def _release_model(running: RunningJob, request: ConfirmedModelRequest) -> None:
     """Release a model as a public file."""
     from hushsum.operations import models  # imports scikit-learn
 
@@ -761,12 +741,11 @@ def _release(running: RunningJob, request: ConfirmedModelRequest) -> None:
             most_numbers=most,
         )
     released = models.release_model(counted)
-    assert released is not None
     facts = describe_model(released.function, target=request.target, size=released.size)
     running.publish(job.function, request.name, output, facts)
 
 
-def _open(running: RunningJob, request: ConfirmedModelRequest) -> None:
+def _open_model(running: RunningJob, request: ConfirmedModelRequest) -> None:
     """Open a model in exact mode, which has no public file and no digest."""
     from hushsum.operations import models  # imports scikit-learn
 

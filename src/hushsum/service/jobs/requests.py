@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from hushsum.errors import SuspiciousParameter, UsageError
 from hushsum.files import canonical_json
@@ -17,24 +17,19 @@ from hushsum.operations import PublicFile
 from hushsum.privacy import Claim
 from hushsum.records import CellFormat
 from hushsum.releases import PUBLIC_SAMPLE
-from hushsum.service.schemas import (
-    ModelClaimRequest,
-    PublicRequest,
-    ReleaseClaimRequest,
-    RequestBody,
-    bounds_of,
-)
-from hushsum.service.settings import Settings
-from hushsum.service.store import Datasets, Job, StoredTally
-from hushsum.service.store.datasets import WAITING
+
+from ..schemas import ModelClaimRequest, PublicRequest, ReleaseClaimRequest, RequestBody, bounds_of
+from ..settings import Settings
+from ..store import Datasets, StoredTally
+from ..store.datasets import WAITING
 
 if TYPE_CHECKING:
     from hushsum.operations.models import ModelChoice
 
+# The name of such a file in error messages.
 PUBLIC_NAME: Final = "the public upload"
-"""The name of such a file in error messages."""
+# Set in the description of a tally whose parameters were derived from public rows.
 DERIVED: Final = "public_sample"
-"""Set in the description of a tally whose parameters were derived from public rows."""
 
 
 def public_file(
@@ -56,18 +51,11 @@ def public_file(
         return None
     found = datasets.upload(request.public, dataset=dataset)
     if found is None or found.state != WAITING or found.format == "tally":
-        raise UsageError(
-            "public",
-            "must be an upload of records that is still stored",
-            remedy="upload the public rows to this dataset",
-        )
+        rule = "must be an upload of records that is still stored"
+        raise UsageError("public", rule, remedy="upload the public rows to this dataset")
     if request.public == getattr(request, "upload", None):
-        raise UsageError(
-            "public",
-            "must be an upload of public rows",
-            got="that of the private records",
-            remedy="upload rows that anybody may see, or leave it out",
-        )
+        rule, remedy = "must be an upload of public rows", "upload rows that anybody may see, or leave it out"
+        raise UsageError("public", rule, got="that of the private records", remedy=remedy)
     return public_rows(str(settings.path("uploads", found.file)), request)
 
 
@@ -83,12 +71,6 @@ def public_rows(path: str, request: PublicRequest) -> PublicFile:
 def release_assumptions(request: ReleaseClaimRequest, tally: StoredTally) -> tuple[str, ...]:
     """The assumptions of a release about public rows: of its request, and of the request for its tally."""
     return (PUBLIC_SAMPLE,) if request.public is not None or tally.facts.get(DERIVED) else ()
-
-
-def check_confirmed(job: Job, request: Any, claim: Claim) -> None:
-    """Refuse a claim that is not the one which the owner has confirmed."""
-    if confirmation(job.kind, job.dataset, request, claim) != request.confirm:
-        raise UsageError("the claim is not the one that was confirmed", remedy="request the claim again")
 
 
 def confirmation(kind: str, dataset: str, request: RequestBody, claim: Claim) -> str:
@@ -116,14 +98,13 @@ def choice_of(request: ModelClaimRequest, most: int, public: PublicFile | None =
 
     chosen = models.model_kind(request.model).checked(request.settings)
     tables = len(request.classes or ()) or 1
-    cells = [
-        _size(chosen.get("rows")) * _size(chosen.get("width")) * tables,
-        4 * _size(chosen.get("features")) ** 2,
-    ]
-    if max(cells) > most:
-        raise UsageError(
-            f"the tables of a model must have at most {most} cells in total", remedy="choose smaller ones"
-        )
+    # 1000, like the defaults, where a size is not given.
+    rows, width, features = (
+        size if isinstance(size := chosen.get(name), int) else 1000 for name in ("rows", "width", "features")
+    )
+    if max(rows * width * tables, 4 * features**2) > most:
+        rule = f"the tables of a model must have at most {most} cells in total"
+        raise UsageError(rule, remedy="choose smaller ones")
     given = {
         **chosen,
         "epsilon": request.epsilon,
@@ -134,19 +115,10 @@ def choice_of(request: ModelClaimRequest, most: int, public: PublicFile | None =
     if bounds is not None:
         given["bounds"] = bounds
     elif public is None:
-        raise UsageError(
-            "bounds",
-            "must be declared",
-            got="none",
-            remedy="give [low, high], one pair for each column, or public rows",
-        )
-    features = None if public is None else models.public_features(public, request.target)
-    return models.ModelChoice(request.model, given, public=features)
-
-
-def _size(value: object) -> int:
-    """The size of one axis of a table; 1000, like the defaults, where it is not given."""
-    return value if isinstance(value, int) else 1000
+        remedy = "give [low, high], one pair for each column, or public rows"
+        raise UsageError("bounds", "must be declared", got="none", remedy=remedy)
+    rows_of_public = None if public is None else models.public_features(public, request.target)
+    return models.ModelChoice(request.model, given, public=rows_of_public)
 
 
 @contextmanager

@@ -14,12 +14,13 @@ import resource
 import sys
 import threading
 import time
+from functools import partial
 
 from hushsum.errors import HushsumError
-from hushsum.service.logs import described, log_event, start_logs
-from hushsum.service.settings import Settings
-from hushsum.service.store import Store
 
+from ..logs import described, log_event, start_logs
+from ..settings import Settings
+from ..store import Store
 from .job_runner import JobRunner
 
 _IDLE_SECONDS = 1.0
@@ -36,7 +37,8 @@ def main() -> None:
     wake = threading.Event()
     threading.Thread(target=_listen, args=(wake,), daemon=True).start()
     sys.excepthook = lambda _, error, __: log_event("worker failed", level=logging.ERROR, **described(error))
-    work = JobRunner(settings, _opened(settings.place), abandon=_leave)
+    # One that exits in the middle of a stopped job is replaced by the parent.
+    work = JobRunner(settings, _opened(settings.place), abandon=partial(os._exit, 0))
     cleaned = 0.0
     while True:
         try:
@@ -71,11 +73,6 @@ def limit_memory(most: int) -> None:
     resource.setrlimit(
         resource.RLIMIT_DATA, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard)
     )
-
-
-def _leave() -> None:
-    """Exit in the middle of a stopped job; the parent starts another worker."""
-    os._exit(0)
 
 
 def _listen(wake: threading.Event) -> None:

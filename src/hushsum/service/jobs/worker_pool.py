@@ -11,25 +11,21 @@ import time
 from contextlib import suppress
 from typing import Final
 
-from hushsum.service.logs import described, log_event
-from hushsum.service.settings import SOURCE, Settings
+from ..logs import described, log_event
+from ..settings import SOURCE, Settings
 
 _CHECK_SECONDS = 0.3
+# How long the pool waits for all workers together to stop. A worker that is killed leaves nothing undone: its
+# job is resumed.
 _STOP_SECONDS = 0.5
-"""How long the pool waits for all workers together to stop.
-
-A worker that is killed leaves nothing undone: its job is resumed.
-"""
 _NOT_FOR_WORKERS = ("HUSHSUM_ADMIN_TOKEN", "HUSHSUM_OIDC_CLIENT_SECRET")
 
 FIRST_PAUSE_SECONDS: Final = 1.0
+# Not longer, since jobs that kill their worker must not stop those of other owners.
 LONGEST_PAUSE_SECONDS: Final = 10.0
-"""Not longer, since jobs that kill their worker must not stop those of other owners."""
+# A worker that ran for this time is restarted at once. For a worker that died earlier, the pause doubles each
+# time.
 HEALTHY_SECONDS: Final = 10.0
-"""A worker that ran for this time is restarted at once.
-
-For a worker that died earlier, the pause doubles each time.
-"""
 
 
 class WorkerSlot:

@@ -51,12 +51,11 @@ class Accounts(Rows):
 
     def all(self) -> list[Account]:
         """Everybody, oldest first."""
-        return self._all(Account, sa.select(accounts).order_by(accounts.c.created))
+        return self._all(Account)
 
     def find(self, *, id: str | None = None, name: str | None = None) -> Account | None:
         """The account with this id or name."""
-        condition = accounts.c.id == id if id is not None else accounts.c.name == name
-        return self._one(Account, sa.select(accounts).where(condition))
+        return self._one(Account, **({"name": name} if id is None else {"id": id}))
 
     def disable(self, id: str, actor: Actor) -> bool:
         """Close an account: its tokens stop working, its unpaid jobs are cancelled. False if none."""
@@ -89,22 +88,18 @@ class Accounts(Rows):
                 own = parent.signed_in and parent.account == made.account
                 made = replace(made, expires=min(made.expires, parent.expires), signed_in=own)
             if most is not None and number_working(connection, made.account) >= most:
-                raise QuotaExceeded(
-                    f"an account must have at most {most} valid tokens",
-                    remedy="revoke one that is not needed",
-                )
+                rule = f"an account must have at most {most} valid tokens"
+                raise QuotaExceeded(rule, remedy="revoke one that is not needed")
             insert_token(connection, made, actor)
         return made
 
     def tokens_of(self, account: str) -> list[Token]:
         """An account's tokens, oldest first."""
-        return self._all(
-            Token, sa.select(tokens).where(tokens.c.account == account).order_by(tokens.c.created)
-        )
+        return self._all(Token, account=account)
 
     def known(self, token: str) -> Token | None:
         """The stored description of a token, revoked or not."""
-        return self._one(Token, sa.select(tokens).where(tokens.c.hash == hash_of(token)))
+        return self._one(Token, hash=hash_of(token))
 
     def authenticate(self, token: str) -> tuple[Account, Token] | None:
         """The account of a token and its description, if it works now."""
@@ -200,18 +195,9 @@ class Identities(Rows):
         with self._database.writing() as connection:
             if not exists(connection, accounts.c.id == account, accounts.c.disabled.is_(False)):
                 return None
-            person = (
-                identities.c.issuer == issuer,
-                identities.c.claim == claim,
-                identities.c.subject == subject,
-            )
-            if exists(connection, *person, identities.c.account != account):
-                raise UsageError(
-                    "subject",
-                    "must be linked to one account only",
-                    got="one of another",
-                    remedy="unlink it there first",
-                )
+            if exists(connection, *_is_person(issuer, claim, subject), identities.c.account != account):
+                rule, remedy = "must be linked to one account only", "unlink it there first"
+                raise UsageError("subject", rule, got="one of another", remedy=remedy)
             _unlink(connection, account, actor)
             connection.execute(sa.insert(identities).values(asdict(made)))
             write_log(connection, actor, "identity linked", account)
@@ -224,7 +210,7 @@ class Identities(Rows):
 
     def of(self, account: str) -> Identity | None:
         """The person who may sign in to an account."""
-        return self._one(Identity, sa.select(identities).where(identities.c.account == account))
+        return self._one(Identity, account=account)
 
     def admit(
         self, issuer: str, claim: str, subject: str, *, sub: str, flow: str, request: str
@@ -234,10 +220,7 @@ class Identities(Rows):
         The ticket is valid for two minutes and once; a flow gives one ticket only.
         """
         query = sa.select(identities.c.account, identities.c.sub, accounts.c.disabled).where(
-            identities.c.account == accounts.c.id,
-            identities.c.issuer == issuer,
-            identities.c.claim == claim,
-            identities.c.subject == subject,
+            identities.c.account == accounts.c.id, *_is_person(issuer, claim, subject)
         )
         ticket = secrets.token_urlsafe(32)
         with self._database.writing() as connection:
@@ -253,15 +236,9 @@ class Identities(Rows):
             connection.execute(
                 sa.update(identities).where(identities.c.account == found.account).values(sub=sub)
             )
-            connection.execute(
-                sa.insert(sign_ins).values(
-                    flow=flow,
-                    hash=hash_of(ticket),
-                    account=found.account,
-                    expires=later(days=TICKET_SECONDS / _DAY),
-                    used=None,
-                )
-            )
+            made = {"flow": flow, "hash": hash_of(ticket), "account": found.account, "used": None}
+            made["expires"] = later(days=TICKET_SECONDS / _DAY)
+            connection.execute(sa.insert(sign_ins).values(made))
             write_log(connection, Actor(found.account, request), "identity proven", found.account)
         return ticket, ""
 
@@ -308,6 +285,10 @@ class Identities(Rows):
             made = new_token(found.id, allowed, days=days, label="sign-in", signed_in=True)
             insert_token(connection, made, actor)
         return made
+
+
+def _is_person(issuer: str, claim: str, subject: str) -> tuple[sa.ColumnElement[bool], ...]:
+    return identities.c.issuer == issuer, identities.c.claim == claim, identities.c.subject == subject
 
 
 def _refusal(connection: sa.Connection, found: Any, sub: str, flow: str) -> str:

@@ -42,8 +42,8 @@ agreements = sa.Table(
 )
 
 
+# Entries of the log that are read at once.
 MOST_LINES: Final = 1000
-"""Entries of the log that are read at once."""
 LAST_SEQUENCE: Final = (1 << 31) - 1
 
 
@@ -105,10 +105,8 @@ class Store:
         if found == schema.REVISION:
             return
         if not _is_later(found):
-            raise FileRefused(
-                f"the service's tables have schema {found}, and this version needs {schema.REVISION}",
-                remedy="start the service, which upgrades them",
-            )
+            rule = f"the service's tables have schema {found}, and this version needs {schema.REVISION}"
+            raise FileRefused(rule, remedy="start the service, which upgrades them")
         oldest = _value(self.database, _OLDEST_CODE)
         if oldest is None or oldest > schema.REVISION:
             raise FileRefused(

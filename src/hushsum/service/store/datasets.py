@@ -15,8 +15,8 @@ from .schema import Dataset, StoredTally, Upload, accounts, datasets, jobs, now,
 WAITING = "waiting"
 USED = "used"
 DELETED = "deleted"
+# In the result of a job that has started a stream: how many bytes its state takes.
 STATE_BYTES = "state_bytes"
-"""In the result of a job that has started a stream: how many bytes its state takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +51,15 @@ class Datasets(Rows):
 
     def of(self, owner: str) -> list[Dataset]:
         """The datasets of an owner, oldest first."""
-        query = sa.select(datasets).where(datasets.c.owner == owner, datasets.c.deleted.is_(None))
-        return self._all(Dataset, query.order_by(datasets.c.created))
+        return self._all(Dataset, owner=owner, deleted=None)
 
     def find(self, id: str, *, owner: str) -> Dataset | None:
         """A dataset, if it is this owner's."""
-        mine = datasets.c.id == id, datasets.c.owner == owner
-        return self._one(Dataset, sa.select(datasets).where(*mine, datasets.c.deleted.is_(None)))
+        return self._one(Dataset, id=id, owner=owner, deleted=None)
 
     def exists(self, id: str) -> bool:
         """Whether there is such a dataset, of any owner, that was not deleted."""
-        query = sa.select(datasets.c.id).where(datasets.c.id == id, datasets.c.deleted.is_(None))
-        return bool(self._column(query))
+        return self._one(Dataset, id=id, deleted=None) is not None
 
     def delete(self, id: str, actor: Actor) -> tuple[list[Upload], list[str]]:
         """Forget a dataset, its uploads and its tallies; those whose files are to be deleted. The row stays,
@@ -71,16 +68,13 @@ class Datasets(Rows):
         waiting = (uploads.c.dataset == id, uploads.c.state == WAITING)
         with self._database.writing() as connection:
             # The name is free again; the id is no name that anybody can choose.
-            gone = sa.update(datasets).where(datasets.c.id == id).values(deleted=now(), name=id)
-            connection.execute(gone)
-            found = connection.execute(sa.select(uploads).where(*waiting))
-            files = [value_of(Upload, row) for row in found]
+            connection.execute(sa.update(datasets).where(datasets.c.id == id).values(deleted=now(), name=id))
+            files = [value_of(Upload, row) for row in connection.execute(sa.select(uploads).where(*waiting))]
             connection.execute(sa.update(uploads).where(*waiting).values(state=DELETED))
-            query = sa.select(tallies.c.id).where(tallies.c.dataset == id)
-            counted = list(connection.execute(query).scalars())
-            connection.execute(sa.delete(tallies).where(tallies.c.dataset == id))
+            counted = connection.execute(sa.select(tallies.c.id).filter_by(dataset=id)).scalars().all()
+            connection.execute(sa.delete(tallies).filter_by(dataset=id))
             write_log(connection, actor, "dataset deleted", id)
-        return files, counted
+        return files, list(counted)
 
     def kept_by(self, owner: str) -> Quota:
         """The stored amounts of an owner."""
@@ -106,13 +100,11 @@ class Datasets(Rows):
 
     def uploads_of(self, dataset: str) -> list[Upload]:
         """The uploads of a dataset, oldest first."""
-        query = sa.select(uploads).where(uploads.c.dataset == dataset).order_by(uploads.c.created)
-        return self._all(Upload, query)
+        return self._all(Upload, dataset=dataset)
 
     def upload(self, id: str, *, dataset: str) -> Upload | None:
         """An upload, if it is this dataset's."""
-        query = sa.select(uploads).where(uploads.c.id == id, uploads.c.dataset == dataset)
-        return self._one(Upload, query)
+        return self._one(Upload, id=id, dataset=dataset)
 
     def end_upload(self, id: str, state: str, actor: Actor) -> None:
         """Say that the file of an upload is about to be deleted, and why."""
@@ -145,14 +137,11 @@ class Datasets(Rows):
 
     def tallies_of(self, dataset: str) -> list[StoredTally]:
         """The tallies of a dataset, oldest first."""
-        query = sa.select(tallies).where(tallies.c.dataset == dataset).order_by(tallies.c.created)
-        return self._all(StoredTally, query)
+        return self._all(StoredTally, dataset=dataset)
 
     def tally(self, id: str, *, dataset: str) -> StoredTally | None:
         """A tally, if it is this dataset's."""
-        return self._one(
-            StoredTally, sa.select(tallies).where(tallies.c.id == id, tallies.c.dataset == dataset)
-        )
+        return self._one(StoredTally, id=id, dataset=dataset)
 
 
 def _kept(connection: sa.Connection, owner: str) -> Quota:
@@ -186,15 +175,11 @@ def _check_quota(quota: Quota | None, dataset: str, size: int, cells: int, conne
 def check_quota(quota: Quota, kept: Quota) -> None:
     """Raise QuotaExceeded if an owner would keep more than one owner may."""
     if kept.bytes > quota.bytes:
-        raise QuotaExceeded(
-            f"an owner must keep at most {quota.bytes} bytes of uploads, tallies and streams",
-            remedy="delete some first",
-        )
+        rule = f"an owner must keep at most {quota.bytes} bytes of uploads, tallies and streams"
+        raise QuotaExceeded(rule, remedy="delete some first")
     if kept.cells > quota.cells:
-        raise QuotaExceeded(
-            f"an owner must keep tallies of at most {quota.cells} cells in all",
-            remedy="delete some first, or take fewer rows",
-        )
+        rule = f"an owner must keep tallies of at most {quota.cells} cells in all"
+        raise QuotaExceeded(rule, remedy="delete some first, or take fewer rows")
 
 
 def _check_free(owner: str, name: str, connection: sa.Connection) -> None:

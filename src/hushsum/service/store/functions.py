@@ -44,13 +44,11 @@ class Functions(Rows):
 
     def served_of(self, dataset: str) -> list[str]:
         """The models in exact mode of a dataset."""
-        query = sa.select(functions.c.id, functions.c.facts).where(functions.c.dataset == dataset)
-        with self._database.reading() as connection:
-            return [row.id for row in connection.execute(query) if is_exact(row.facts)]
+        return [each.id for each in self._all(StoredFunction, dataset=dataset) if is_exact(each.facts)]
 
     def known(self, id: str) -> bool:
         """Whether a function exists."""
-        return bool(self._column(sa.select(functions.c.id).where(functions.c.id == id)))
+        return self._one(StoredFunction, id=id) is not None
 
     def visible_to(self, account: str) -> list[Function]:
         """The functions that an account owns or was granted, oldest first; nothing of an owner whose account
@@ -122,27 +120,23 @@ class Shares(Rows):
             connection.execute(mine.with_for_update())
             rows = connection.execute(sa.select(shares).where(shares.c.function == made.function))
             if sum(value_of(Share, row).works for row in rows) >= most:
-                raise QuotaExceeded(
-                    f"a function must have at most {most} valid links", remedy="revoke one that is not needed"
-                )
+                rule = f"a function must have at most {most} valid links"
+                raise QuotaExceeded(rule, remedy="revoke one that is not needed")
             connection.execute(sa.insert(shares).values(**asdict(made), hash=hash_of(key)))
             write_log(connection, actor, "function shared", f"{made.function} {made.id}")
         return key
 
     def of(self, function: str) -> list[Share]:
         """The links of a function, oldest first."""
-        return self._all(
-            Share, sa.select(shares).where(shares.c.function == function).order_by(shares.c.created)
-        )
+        return self._all(Share, function=function)
 
     def open(self, key: str) -> SharedFunction | None:
         """The function that a key leads to; None if it is unknown, revoked or expired, or its owner's account
         closed.
         """
+        shown = (functions.c.name, functions.c.sha256, functions.c.facts)
         query = (
-            sa.select(
-                shares, shares.c.id.label("share"), functions.c.name, functions.c.sha256, functions.c.facts
-            )
+            sa.select(shares, shares.c.id.label("share"), *shown)
             .join(functions, functions.c.id == shares.c.function)
             .join(datasets, datasets.c.id == functions.c.dataset)
             .join(accounts, accounts.c.id == datasets.c.owner)
@@ -165,9 +159,8 @@ class Shares(Rows):
                 .where(datasets.c.owner == owner)
             )
             condition &= shares.c.function.in_(theirs)
-        return self._change(
-            sa.update(shares).where(condition).values(revoked=now()), actor, "link revoked", id
-        )
+        query = sa.update(shares).where(condition).values(revoked=now())
+        return self._change(query, actor, "link revoked", id)
 
 
 _GROW = sa.text(
@@ -196,23 +189,17 @@ class AnswerGuard:
             may be too low.
         """
         if self.ledger.rollback_problem() is not None:
-            raise LedgerUnavailable(
-                "the database may be a restored backup, so models in exact mode answer no new points",
-                remedy="contact the service's administrator",
-            )
+            rule = "the database may be a restored backup, so models in exact mode answer no new points"
+            raise LedgerUnavailable(rule, remedy="contact the service's administrator")
         restored = self.ledger.restored_at()
         created = sa.select(functions.c.created).where(functions.c.id == self.function)
-        given = sa.select(served.c.answers).where(
-            served.c.function == self.function, served.c.number == self.number
-        )
+        given = sa.select(served.c.answers).filter_by(function=self.function, number=self.number)
         with self.database.reading() as connection:
             # A model that is unknown was made before everything.
             if restored is not None and str(connection.execute(created).scalar() or "") <= restored:
-                raise LedgerUnavailable(
-                    "the database was restored from a backup since this model was fitted, and "
-                    "answers may be lost, so it answers no new points",
-                    remedy="delete it, and fit another",
-                )
+                rule = "the database was restored from a backup since this model was fitted, and answers may "
+                rule += "be lost, so it answers no new points"
+                raise LedgerUnavailable(rule, remedy="delete it, and fit another")
             return int(connection.execute(given).scalar() or 0)
 
     def note(self, mark: int) -> None:

@@ -27,11 +27,11 @@ DONE = "done"
 FAILED = "failed"
 CANCELLED = "cancelled"
 ENDED = (DONE, FAILED, CANCELLED)
+# How often a worker may die on a job before it counts as failed.
 MOST_ATTEMPTS = 5
-"""How often a worker may die on a job before it counts as failed."""
 
+# Worker time that was used longer ago does not count against its owner.
 FAIR_SECONDS = 3600.0
-"""Worker time that was used longer ago does not count against its owner."""
 
 CLOSED = "account-closed"
 DELETED = "dataset-deleted"
@@ -59,63 +59,43 @@ class JobQueue(Rows):
         QuotaExceeded
             if the account has too many jobs.
         """
-        mine = (jobs.c.dataset == dataset, jobs.c.kind == kind, jobs.c.key == key)
+        mine = {"dataset": dataset, "kind": kind, "key": key}
         with self._database.writing() as connection:
-            found = connection.execute(sa.select(jobs).where(*mine)).one_or_none()
+            found = connection.execute(sa.select(jobs).filter_by(**mine)).one_or_none()
             if found is not None and _text(found.request) != _text(request):
-                raise UsageError(
-                    "the Idempotency-Key belongs to another request",
-                    remedy="repeat that one, or give a new key",
-                )
+                rule = "the Idempotency-Key belongs to another request"
+                raise UsageError(rule, remedy="repeat that one, or give a new key")
             if found is not None and found.state not in (FAILED, CANCELLED):
                 return value_of(Job, found)
             if _number_active(connection, actor.account) >= most:
-                raise QuotaExceeded(
-                    f"an account must have at most {most} jobs queued and running",
-                    remedy="wait for one, or cancel it",
-                )
+                rule = f"an account must have at most {most} jobs queued and running"
+                raise QuotaExceeded(rule, remedy="wait for one, or cancel it")
             # The last account to request it is charged for its time and may stop it.
-            values: dict[str, Any] = {
-                "account": actor.account,
-                "state": QUEUED,
-                "progress": None,
-                "attempts": 0,
-                "lease": 0.0,
-                "before": 0.0 if found is None else found.seconds,
-                "stop": None,
-                "problem": None,
-                "updated": now(),
-            }
+            values: dict[str, Any] = dict.fromkeys(("progress", "stop", "problem"))
+            values |= {"account": actor.account, "state": QUEUED, "attempts": 0, "lease": 0.0}
+            values |= {"before": 0.0 if found is None else found.seconds, "updated": now()}
             if found is None:
-                values |= {"id": new_id("job"), "kind": kind, "dataset": dataset, "key": key}
-                values |= {
-                    "request": request,
-                    "touched": 0.0,
-                    "seconds": 0.0,
-                    "paying": False,
-                    "result": None,
-                }
-                connection.execute(sa.insert(jobs).values(**values, created=values["updated"]))
+                values |= mine | {"id": new_id("job"), "created": values["updated"], "request": request}
+                values |= {"touched": 0.0, "seconds": 0.0, "paying": False, "result": None}
+                connection.execute(sa.insert(jobs).values(values))
             else:
-                connection.execute(sa.update(jobs).where(*mine).values(values))
-            job = value_of(Job, connection.execute(sa.select(jobs).where(*mine)).one())
-            write_log(
-                connection, actor, f"{kind} requested" + (" again" if found is not None else ""), job.id
-            )
+                connection.execute(sa.update(jobs).filter_by(**mine).values(values))
+            job = value_of(Job, connection.execute(sa.select(jobs).filter_by(**mine)).one())
+            again = "" if found is None else " again"
+            write_log(connection, actor, f"{kind} requested{again}", job.id)
         return job
 
     def find(self, id: str) -> Job | None:
         """A job."""
-        return self._one(Job, sa.select(jobs).where(jobs.c.id == id))
+        return self._one(Job, id=id)
 
     def of_key(self, dataset: str, kind: str, key: str) -> Job | None:
         """The job of a key, if there is one."""
-        query = sa.select(jobs).where(jobs.c.dataset == dataset, jobs.c.kind == kind, jobs.c.key == key)
-        return self._one(Job, query)
+        return self._one(Job, dataset=dataset, kind=kind, key=key)
 
     def of(self, dataset: str) -> list[Job]:
         """A dataset's jobs, oldest first."""
-        return self._all(Job, sa.select(jobs).where(jobs.c.dataset == dataset).order_by(jobs.c.created))
+        return self._all(Job, dataset=dataset)
 
     def needs_upload(self, dataset: str, id: str) -> bool:
         """Whether an unfinished job needs an upload, as its records or as public rows."""
@@ -168,15 +148,10 @@ class JobQueue(Rows):
                 return None
             query = sa.select(jobs).where(free, jobs.c.account == account).order_by(jobs.c.created).limit(1)
             row = connection.execute(query).one()
-            taken = {
-                "state": RUNNING,
-                "lease": moment + lease_seconds,
-                "touched": moment,
-                "attempts": row.attempts + 1,
-                "updated": now(),
-            }
-            connection.execute(sa.update(jobs).where(jobs.c.id == row.id).values(**taken))
-            return value_of(Job, connection.execute(sa.select(jobs).where(jobs.c.id == row.id)).one())
+            taken = {"state": RUNNING, "lease": moment + lease_seconds, "touched": moment}
+            taken |= {"attempts": row.attempts + 1, "updated": now()}
+            connection.execute(sa.update(jobs).filter_by(id=row.id).values(taken))
+            return value_of(Job, connection.execute(sa.select(jobs).filter_by(id=row.id)).one())
 
     def renew(self, job: Job, lease_seconds: float, progress: float | None) -> Job | None:
         """Renew the lease of a job and record its progress.

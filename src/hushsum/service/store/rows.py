@@ -33,14 +33,18 @@ class Rows:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def _all(self, kind: type[T], query: sa.Select[Any]) -> list[T]:
-        """The rows that a query finds, as values."""
+    def _all(self, kind: type[T], query: sa.Select[Any] | None = None, /, **equal: object) -> list[T]:
+        """The rows that a query finds, as values; by default those of the table of this kind whose columns
+        are equal to what is given, oldest first.
+        """
+        if query is None:
+            query = sa.select(schema.TABLES[kind]).filter_by(**equal).order_by("created")
         with self._database.reading() as connection:
             return [value_of(kind, row) for row in connection.execute(query)]
 
-    def _one(self, kind: type[T], query: sa.Select[Any]) -> T | None:
-        """The first value of a query's result, or None."""
-        return next(iter(self._all(kind, query)), None)
+    def _one(self, kind: type[T], query: sa.Select[Any] | None = None, /, **equal: object) -> T | None:
+        """The first value of these, or None."""
+        return next(iter(self._all(kind, query, **equal)), None)
 
     def _column(self, query: sa.Select[Any]) -> list[Any]:
         """The first column of the rows that a query finds."""

@@ -4,7 +4,6 @@ earlier version to this one's.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -15,31 +14,18 @@ import sqlalchemy as sa
 
 from hushsum.kernels import kernel_from_json
 
+# The migration this code needs; a test compares it with Alembic's newest.
 REVISION = "0001"
-"""The migration this code needs; a test compares it with Alembic's newest."""
 
+# The oldest migration whose code works with these tables too: a service of that version may run beside one of
+# this version while a deployment is upgraded. Raise it with a migration that older code cannot live with.
 OLDEST_CODE = "0001"
-"""The oldest migration whose code works with these tables too: a service of that version may run beside one
-of this version while a deployment is upgraded. Raise it with a migration that older code cannot live with."""
 
 VERSION_TABLE = "hushsum_service_version"
 
 metadata = sa.MetaData()
-
-
-class Json(sa.TypeDecorator[Any]):
-    """A value that is stored as JSON."""
-
-    impl = sa.Text
-    cache_ok = True
-
-    def process_bind_param(self, value: Any, dialect: sa.Dialect) -> str | None:
-        """The text that is stored."""
-        return None if value is None else json.dumps(value)
-
-    def process_result_value(self, value: str | None, dialect: sa.Dialect) -> Any:
-        """The value that was stored."""
-        return None if value is None else json.loads(value)
+# The table of each kind of row.
+TABLES: Final[dict[type[Any], sa.Table]] = {}
 
 
 class Words(sa.TypeDecorator[tuple[str, ...]]):
@@ -63,7 +49,7 @@ _TYPES: Final[dict[Any, Any]] = {
     int: sa.BigInteger().with_variant(sa.Integer, "sqlite"),
     float: sa.Float,
     bool: sa.Boolean,
-    dict: Json,
+    dict: sa.JSON(none_as_null=True),
     tuple: Words,
 }
 Key = Annotated[str, "primary_key"]
@@ -75,7 +61,8 @@ Indexed = Annotated[str, "index"]
 def _table(name: str, row: type[Any], *more: sa.schema.SchemaItem) -> sa.Table:
     """A table with a column for each field of a row, and ``more``; a field that may be None may be null."""
     hints = get_type_hints(row, include_extras=True)
-    return sa.Table(name, metadata, *(_column(*each) for each in hints.items()), *more)
+    TABLES[row] = sa.Table(name, metadata, *(_column(*each) for each in hints.items()), *more)
+    return TABLES[row]
 
 
 def _column(name: str, hint: Any) -> sa.Column[Any]:
@@ -422,8 +409,8 @@ functions = _table("hushsum_functions", StoredFunction)
 grants = _table("hushsum_grants", _Grant)
 shares = _table("hushsum_shares", Share, _hash())
 served = _table("hushsum_served", _Served)
+# Append-only: triggers refuse every change.
 log = _table("hushsum_log", LogLine)
-"""Append-only: triggers refuse every change."""
 
+# Alembic's own, to be read without Alembic.
 version = sa.Table(VERSION_TABLE, metadata, sa.Column("version_num", sa.String(32), primary_key=True))
-"""Alembic's own, to be read without Alembic."""

@@ -2,6 +2,7 @@
 
 from . import accounts, datasets, functions, releases, shared_links, system
 
+# In the order in which paths are matched and described.
 ROUTERS = (
     functions.router,
     shared_links.by_link_router,
@@ -16,4 +17,3 @@ ROUTERS = (
     releases.models_router,
     shared_links.router,
 )
-"""In the order in which paths are matched and described."""

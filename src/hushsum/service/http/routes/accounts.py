@@ -10,22 +10,15 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic.json_schema import SkipJsonSchema
 
 from hushsum.errors import UsageError
-from hushsum.service.http.authentication import ADMINISTRATOR, SCOPES, Caller, nothing_here
-from hushsum.service.http.context import Admin, AnyCaller, Call, Context, ContextDependency, ThreadedRoute
-from hushsum.service.http.problem_responses import Refusal
-from hushsum.service.logs import log_event
-from hushsum.service.schemas import (
-    AccountRequest,
-    IdentityRequest,
-    ProviderResponse,
-    QuotaUsage,
-    SignInResponse,
-    TokenRequest,
-    UsageResponse,
-)
-from hushsum.service.store import Account, Identity, IssuedToken, LogEntry, Token
-from hushsum.service.store.accounts import TICKET_SECONDS, new_token
-from hushsum.service.store.database import LAST_SEQUENCE, MOST_LINES
+
+from ...logs import log_event
+from ...schemas import AccountRequest, IdentityRequest, SignInResponse, TokenRequest, UsageResponse
+from ...store import Account, Identity, IssuedToken, LogEntry, Token
+from ...store.accounts import TICKET_SECONDS, new_token
+from ...store.database import LAST_SEQUENCE, MOST_LINES
+from ..authentication import ADMINISTRATOR, SCOPES, Caller, existing
+from ..context import Admin, AnyCaller, Call, ContextDependency, ThreadedRoute
+from ..problem_responses import Refusal
 
 if TYPE_CHECKING:
     from hushsum.service.http.oidc import SignIn
@@ -33,8 +26,8 @@ if TYPE_CHECKING:
 
 router = APIRouter(tags=["accounts"], route_class=ThreadedRoute)
 
+# A text that may be left out; an address cannot say null.
 Text = str | SkipJsonSchema[None]
-"""A text that may be left out; an address cannot say null."""
 Sequence = Annotated[int, Query(ge=0, le=LAST_SEQUENCE)]
 Day = Annotated[str, Query(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
 
@@ -51,12 +44,14 @@ def usage(call: AnyCaller) -> UsageResponse:
     settings, store = call.settings, call.store
     kept = store.datasets.kept_by(call.account)
     tokens = store.accounts.tokens_of(call.account)
-    return UsageResponse(
-        bytes=QuotaUsage(used=kept.bytes, most=settings.owner_bytes),
-        cells=QuotaUsage(used=kept.cells, most=settings.owner_cells),
-        jobs=QuotaUsage(used=store.jobs.active_of(call.account), most=settings.owner_jobs),
-        tokens=QuotaUsage(used=sum(each.works for each in tokens), most=settings.max_tokens),
-    )
+    quotas = {
+        "bytes": (kept.bytes, settings.owner_bytes),
+        "cells": (kept.cells, settings.owner_cells),
+        "jobs": (store.jobs.active_of(call.account), settings.owner_jobs),
+        "tokens": (sum(each.works for each in tokens), settings.max_tokens),
+    }
+    found = {name: {"used": used, "most": most} for name, (used, most) in quotas.items()}
+    return UsageResponse.model_validate(found)
 
 
 @router.get("/accounts")
@@ -75,13 +70,9 @@ def create_account(body: AccountRequest, call: Admin) -> Account:
 def disable_account(account: str, call: Admin) -> None:
     """Close an account permanently: its tokens stop working, and its unpaid jobs are cancelled."""
     if account == call.account:
-        raise Refusal(
-            409,
-            "own-account",
-            "an administrator cannot close their own account; let another administrator do it",
-        )
-    if not call.store.accounts.disable(account, call.actor):
-        raise nothing_here()
+        detail = "an administrator cannot close their own account; let another administrator do it"
+        raise Refusal(409, "own-account", detail)
+    existing(call.store.accounts.disable(account, call.actor))
     call.context.authenticator.clear_cache()
     call.context.shared_links.clear_cache()
     call.context.visible.clear()
@@ -94,9 +85,8 @@ def issue_token(account: str, body: TokenRequest, call: Admin) -> IssuedToken:
     One for an administrator is bound to the token in use, as with `POST /tokens`: it neither outlives it nor
     survives its revocation. Tokens of owners and analysts are not.
     """
-    found = call.store.accounts.find(id=account)
-    if found is None or found.disabled:
-        raise nothing_here()
+    found = existing(call.store.accounts.find(id=account))
+    existing(not found.disabled)
     bound = found.id == call.account or found.role == ADMINISTRATOR
     return _issue(call, body, found.id, SCOPES[found.role], call.caller.token if bound else None)
 
@@ -128,8 +118,7 @@ def issue_own_token(body: TokenRequest, call: AnyCaller) -> IssuedToken:
 def revoke_token(token: str, call: AnyCaller) -> None:
     """Revoke a token and those issued with it: the caller's own or, as an administrator, any."""
     whose = None if "admin" in call.caller.scopes else call.account
-    if not call.store.accounts.revoke(token, call.actor, account=whose):
-        raise nothing_here()
+    existing(call.store.accounts.revoke(token, call.actor, account=whose))
     call.context.authenticator.clear_cache()
 
 
@@ -160,9 +149,8 @@ def _issue(
 ) -> IssuedToken:
     scopes = allowed if body.scopes is None else tuple(dict.fromkeys(body.scopes))
     if not set(scopes) <= set(allowed):
-        raise Refusal(
-            403, "forbidden", "a token cannot have scopes beyond those of its role; request fewer scopes"
-        )
+        detail = "a token cannot have scopes beyond those of its role; request fewer scopes"
+        raise Refusal(403, "forbidden", detail)
     longest = call.settings.token_days
     days = longest if body.days is None else body.days
     if days > longest:
@@ -199,13 +187,13 @@ _PAGE: Final = """<!doctype html>
 async def sign_in_options(context: ContextDependency) -> SignInResponse:
     """The sign-in provider, if one is configured."""
     provider = context.sign_in
-    return SignInResponse(oidc=None if provider is None else ProviderResponse(name=provider.terms.name))
+    return SignInResponse.model_validate({"oidc": provider and {"name": provider.terms.name}})
 
 
 @sign_in_router.get("/oidc/start", status_code=303, response_class=Response, responses=_REDIRECT)
 def start(request: Request, context: ContextDependency) -> Response:
     """Send the browser to the provider, with a cookie that it must bring back."""
-    provider = _provider(context)
+    provider = existing(context.sign_in)
     try:
         address, cookie = provider.begin()
     except Refusal as refusal:
@@ -226,7 +214,7 @@ def callback(
     error: Parameter = None,
 ) -> Response:
     """Where the provider sends the browser back to: all checks happen here, and no token is issued yet."""
-    provider = _provider(context)
+    provider = existing(context.sign_in)
     given = {"state": state, "code": code, "iss": iss, "error": error}
     sent = {name: value for name, value in given.items() if value is not None}
     try:
@@ -248,16 +236,15 @@ def finish(request: Request, response: Response, context: ContextDependency) -> 
 
     Needs the header `X-Requested-With: hushsum`, which no other site can send along with the cookie.
     """
-    provider = _provider(context)
+    provider = existing(context.sign_in)
     origin = request.headers.get("origin", provider.terms.origin)
     if (
         request.headers.get("x-requested-with") != REQUESTED_WITH
         or request.headers.get("sec-fetch-site", "same-origin") != "same-origin"
         or origin != provider.terms.origin
     ):
-        raise Refusal(
-            403, "forbidden", f"this is for the service's own page; send X-Requested-With: {REQUESTED_WITH}"
-        )
+        detail = f"this is for the service's own page; send X-Requested-With: {REQUESTED_WITH}"
+        raise Refusal(403, "forbidden", detail)
     ticket = request.cookies.get(_named(provider, TICKET), "")
     with provider.watching(_address(request)):
         redeemed = context.store.identities.redeem(
@@ -272,10 +259,7 @@ def finish(request: Request, response: Response, context: ContextDependency) -> 
 @sign_in_router.get("/accounts/{account}/identity")
 def show_identity(account: str, call: Admin) -> Identity:
     """The person who may sign in to an account."""
-    found = call.store.identities.of(account)
-    if found is None:
-        raise nothing_here()
-    return found
+    return existing(call.store.identities.of(account))
 
 
 @sign_in_router.post("/accounts/{account}/identity", status_code=201)
@@ -285,9 +269,8 @@ def link_identity(account: str, body: IdentityRequest, call: Admin) -> Identity:
     if provider is None:
         raise Refusal(409, "no-provider", "this service has no sign-in provider; set HUSHSUM_OIDC_ISSUER")
     issuer, claim = provider.terms.issuer, provider.terms.account_claim
-    made = call.store.identities.link(account, issuer, claim, provider.subject(body.subject), call.actor)
-    if made is None:
-        raise nothing_here()
+    subject = provider.subject(body.subject)
+    made = existing(call.store.identities.link(account, issuer, claim, subject, call.actor))
     call.context.authenticator.clear_cache()
     return made
 
@@ -295,15 +278,8 @@ def link_identity(account: str, body: IdentityRequest, call: Admin) -> Identity:
 @sign_in_router.delete("/accounts/{account}/identity", status_code=204)
 def unlink_identity(account: str, call: Admin) -> None:
     """Remove the link of an account; tokens from sign-ins stop working."""
-    if not call.store.identities.unlink(account, call.actor):
-        raise nothing_here()
+    existing(call.store.identities.unlink(account, call.actor))
     call.context.authenticator.clear_cache()
-
-
-def _provider(context: Context) -> SignIn:
-    if context.sign_in is None:
-        raise nothing_here()
-    return context.sign_in
 
 
 def _address(request: Request) -> str:

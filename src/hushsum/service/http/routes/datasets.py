@@ -18,12 +18,9 @@ from hushsum.ledger import DatasetTerms
 from hushsum.operations import amount, status_of
 from hushsum.planning import PlanRequest as DeclaredPlan
 from hushsum.planning import TableSpec
-from hushsum.service.http.authentication import nothing_here
-from hushsum.service.http.context import Call, IdempotencyKey, Releaser, ThreadedRoute, Uploader
-from hushsum.service.http.problem_responses import Refusal
-from hushsum.service.http.uploads import receive_upload, store_upload
-from hushsum.service.jobs.job_runner import delete_exact_model_files
-from hushsum.service.schemas import (
+
+from ...jobs.job_runner import delete_exact_model_files
+from ...schemas import (
     SAMPLE_HEADER,
     SAMPLE_RECORDS,
     DatasetRequest,
@@ -35,9 +32,13 @@ from hushsum.service.schemas import (
     TallyRequest,
     WriteOffRequest,
 )
-from hushsum.service.store import Dataset, JobState, ListedUpload, StoredTally, Upload
-from hushsum.service.store.datasets import DELETED, WAITING
-from hushsum.service.store.rows import new_id
+from ...store import Dataset, JobState, ListedUpload, StoredTally, Upload
+from ...store.datasets import DELETED, WAITING
+from ...store.rows import new_id
+from ..authentication import existing
+from ..context import Call, IdempotencyKey, Releaser, ThreadedRoute, Uploader
+from ..problem_responses import Refusal
+from ..uploads import receive_upload, store_upload
 
 router = APIRouter(prefix="/datasets", tags=["datasets"], route_class=ThreadedRoute)
 
@@ -81,9 +82,8 @@ def delete_dataset(dataset: str, call: Releaser) -> None:
     call.check_booking()
     store, settings = call.store, call.settings
     if not store.jobs.cancel_all(found.id, call.actor):
-        raise Refusal(
-            409, "jobs-running", "a job of this dataset is running or paid for; wait until it has finished"
-        )
+        detail = "a job of this dataset is running or paid for; wait until it has finished"
+        raise Refusal(409, "jobs-running", detail)
     call.ledger.retire(found.id, reason="deleted by its owner", who=call.caller.name)
     uploads, tallies = store.datasets.delete(found.id, call.actor)
     # The files last: if this process dies here, the cleanup deletes files without a row.
@@ -158,9 +158,8 @@ async def upload(
 @router.delete("/{dataset}/uploads/{upload}", status_code=204)
 def delete_upload(dataset: str, upload: str, call: Uploader) -> None:
     """Delete an upload that was not counted."""
-    found = call.store.datasets.upload(upload, dataset=call.dataset(dataset).id)
-    if found is None or found.state != WAITING:
-        raise nothing_here()
+    found = existing(call.store.datasets.upload(upload, dataset=call.dataset(dataset).id))
+    existing(found.state == WAITING)
     if call.store.jobs.needs_upload(found.dataset, found.id):
         raise Refusal(409, "in-use", "a job needs this upload; cancel the job first, or wait for it")
     call.store.datasets.end_upload(found.id, DELETED, call.actor)
@@ -179,9 +178,7 @@ def list_tallies(dataset: str, call: Uploader) -> list[StoredTally]:
 @router.delete("/{dataset}/tallies/{tally}", status_code=204)
 def delete_tally(dataset: str, tally: str, call: Uploader) -> None:
     """Delete a tally; what was released from it stays public, and what it cost stays spent."""
-    found = call.store.datasets.tally(tally, dataset=call.dataset(dataset).id)
-    if found is None:
-        raise nothing_here()
+    found = existing(call.store.datasets.tally(tally, dataset=call.dataset(dataset).id))
     if call.store.jobs.using(found.dataset, "tally", found.id):
         raise Refusal(409, "in-use", "a job needs this tally; cancel the job first, or wait for it")
     call.store.datasets.delete_tally(found.id, call.actor)

@@ -12,12 +12,8 @@ from pydantic import ValidationError
 
 from hushsum.errors import UsageError
 from hushsum.operations import ExactModel
-from hushsum.service.http.authentication import ANALYST, nothing_here
-from hushsum.service.http.compute_pool import unless_client_leaves
-from hushsum.service.http.context import Context, Querier, Releaser, ThreadedRoute
-from hushsum.service.http.problem_responses import Refusal
-from hushsum.service.http.request_limits import read_body, too_large
-from hushsum.service.queries import (
+
+from ...queries import (
     ARROW,
     JSON,
     HeavyFunction,
@@ -28,7 +24,7 @@ from hushsum.service.queries import (
     largest_body,
     read_points,
 )
-from hushsum.service.schemas import (
+from ...schemas import (
     FunctionResponse,
     GrantRequest,
     GrantResponse,
@@ -37,7 +33,11 @@ from hushsum.service.schemas import (
     QueryRequest,
     QueryResponse,
 )
-
+from ..authentication import ANALYST, existing
+from ..compute_pool import unless_client_leaves
+from ..context import Context, Querier, Releaser, ThreadedRoute
+from ..problem_responses import Refusal
+from ..request_limits import read_body, too_large
 from .datasets import end_exact_model
 
 router = APIRouter(prefix="/functions", tags=["functions"], route_class=ThreadedRoute)
@@ -59,6 +59,7 @@ _LIGHT_SECONDS: Final = 0.1
 _WEIGH: Final = "weigh"
 _PARSE: Final = "parse"
 _PARAMETERS: Final[dict[str, Any]] = QueryParameters.model_json_schema()["properties"]
+# The description of a route that answers queries, and reads their parameters and points itself.
 QUERY: Final[dict[str, Any]] = {
     "response_class": Response,
     "openapi_extra": {
@@ -73,7 +74,6 @@ QUERY: Final[dict[str, Any]] = {
         415: {"model": Problem, "description": "Neither JSON nor an Arrow stream"},
     },
 }
-"""The description of a route that answers queries, and reads their parameters and points itself."""
 
 
 @router.post("/{function}/query", **QUERY)
@@ -123,15 +123,11 @@ def download(function: str, call: Querier) -> FileResponse:
     """The .hush file, for the owner and for analysts with a download grant."""
     found = call.function(function)
     if found.is_served:
-        raise Refusal(
-            409,
-            "never-a-file",
-            "a model in exact mode has no file; query it in the service, or fit it in the mode file",
-        )
+        detail = "a model in exact mode has no file; query it in the service, or fit it in the mode file"
+        raise Refusal(409, "never-a-file", detail)
     if not found.download:
-        raise Refusal(
-            403, "forbidden", "the owner of this function did not grant its download; ask the owner"
-        )
+        detail = "the owner of this function did not grant its download; ask the owner"
+        raise Refusal(403, "forbidden", detail)
     response = function_file(call.context, found.id, found.name)
     call.store.log(call.actor, "function downloaded", found.id)
     return response
@@ -165,9 +161,8 @@ def grant(function: str, account: str, body: GrantRequest, call: Releaser) -> Gr
 def withdraw(function: str, account: str, call: Releaser) -> None:
     """Withdraw a grant. What was downloaded or learned stays public."""
     found = call.function(function, owned=True)
-    analyst = call.store.accounts.find(name=account)
-    if analyst is None or not call.store.functions.withdraw(found.id, analyst.id, call.actor):
-        raise nothing_here()
+    analyst = existing(call.store.accounts.find(name=account))
+    existing(call.store.functions.withdraw(found.id, analyst.id, call.actor))
     call.context.visible.clear()
 
 
@@ -191,9 +186,8 @@ async def answered(request: Request, context: Context, function: str, *, who: st
         opened = await (opening if body is None else unless_client_leaves(request, opening))
     request_type = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
     if request_type not in (JSON, ARROW):
-        raise Refusal(
-            415, "unsupported-media-type", f"the content type must be {JSON} or {ARROW}; send one of them"
-        )
+        detail = f"the content type must be {JSON} or {ARROW}; send one of them"
+        raise Refusal(415, "unsupported-media-type", detail)
     response_type = ARROW if ARROW in request.headers.get("accept", "") else JSON
     limit = largest_body(opened, request_type, context.settings, most=most)
     form: dict[str, Any] = {"request_type": request_type, "most": most}

@@ -21,19 +21,9 @@ from hushsum.errors import HushsumError, UsageError
 from hushsum.kernels import is_signed, kernel_names, parameter_names
 from hushsum.planning import MethodSpec
 from hushsum.privacy import MOST_STEPS, ReleaseRequest
-from hushsum.service.http.authentication import nothing_here
-from hushsum.service.http.context import (
-    Call,
-    IdempotencyKey,
-    Releaser,
-    RepeatedKey,
-    ThreadedRoute,
-    UploaderOrReleaser,
-)
-from hushsum.service.http.problem_responses import Refusal
-from hushsum.service.http.request_limits import ConcurrencyLimit
-from hushsum.service.jobs.requests import release_assumptions
-from hushsum.service.schemas import (
+
+from ...jobs.requests import release_assumptions
+from ...schemas import (
     ConfirmedModelRequest,
     ConfirmedReleaseRequest,
     ConfirmedStreamRequest,
@@ -50,8 +40,12 @@ from hushsum.service.schemas import (
     StreamResponse,
     StreamStepRequest,
 )
-from hushsum.service.store import Job, JobState, StoredTally
-from hushsum.service.store.job_queue import CANCELLED, DONE, ENDED
+from ...store import Job, JobState, StoredTally
+from ...store.job_queue import CANCELLED, DONE, ENDED
+from ..authentication import existing
+from ..context import Call, IdempotencyKey, Releaser, RepeatedKey, ThreadedRoute, UploaderOrReleaser
+from ..problem_responses import Refusal
+from ..request_limits import ConcurrencyLimit
 
 router = APIRouter(tags=["releases"], route_class=ThreadedRoute)
 
@@ -168,9 +162,7 @@ async def _events(call: Call, id: str) -> AsyncIterator[bytes]:
 
 
 def _job(call: Call, id: str) -> Job:
-    found = call.store.jobs.find(id)
-    if found is None:
-        raise nothing_here()
+    found = existing(call.store.jobs.find(id))
     call.dataset(found.dataset)
     return found
 
@@ -212,11 +204,17 @@ def list_streams(dataset: str, call: Releaser) -> list[StreamResponse]:
     jobs = call.store.jobs.of(call.dataset(dataset).id)
     done = [each.result for each in jobs if each.kind == "step" and each.state == DONE]
     steps = sorted((each["stream"], each["step"], each["function"]) for each in done if each is not None)
-    return [
-        _response(each, [function for stream, _, function in steps if stream == each.stream])
-        for each in jobs
-        if _is_stream(each)
-    ]
+    found = []
+    for each in filter(_is_stream, jobs):
+        functions = [function for stream, _, function in steps if stream == each.stream]
+        made = {
+            "id": each.stream,
+            "created": each.created,
+            "released": len(functions),
+            "functions": functions,
+        }
+        found.append(StreamResponse(**{**each.request, **(each.result or {}), **made}))
+    return found
 
 
 @streams_router.post("/claims")
@@ -247,8 +245,7 @@ async def start_stream(
 def take_step(dataset: str, stream: str, body: StepRequest, call: Releaser, key: IdempotencyKey) -> JobState:
     """Count uploads and release the next step. Call it at fixed times, also without uploads."""
     found = call.dataset(dataset)
-    if not any(_is_stream(each) and each.stream == stream for each in call.store.jobs.of(found.id)):
-        raise nothing_here()
+    existing(any(_is_stream(each) and each.stream == stream for each in call.store.jobs.of(found.id)))
     if call.store.jobs.of_key(found.id, "step", key) is None:
         for id in body.uploads:
             call.upload(found.id, id, name="uploads")
@@ -269,18 +266,10 @@ async def _prepared_stream(call: Call, body: StreamClaimRequest) -> dict[str, An
     call.settings.check_cells(prepared["cells"])
     # Before anything is paid: a state that no worker can hold would be lost with what was spent on it.
     if prepared["state_bytes"] > call.settings.largest_state:
-        raise UsageError(
-            f"the state of a stream must have at most {call.settings.largest_state} bytes",
-            got=prepared["state_bytes"],
-            remedy="use fewer cells, a shorter horizon or a shorter window",
-        )
+        rule = f"the state of a stream must have at most {call.settings.largest_state} bytes"
+        remedy = "use fewer cells, a shorter horizon or a shorter window"
+        raise UsageError(rule, got=prepared["state_bytes"], remedy=remedy)
     return prepared
-
-
-def _response(job: Job, functions: list[str]) -> StreamResponse:
-    assert job.result is not None
-    made = {"id": job.stream, "created": job.created, "released": len(functions), "functions": functions}
-    return StreamResponse(**{**job.request, **job.result, **made})
 
 
 models_router = APIRouter(tags=["models"], route_class=ThreadedRoute)

@@ -7,14 +7,13 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import FileResponse
 
-from hushsum.service.http.authentication import nothing_here
-from hushsum.service.http.context import ContextDependency, Releaser, ReleaserOrAdmin, ThreadedRoute
-from hushsum.service.http.problem_responses import Refusal
-from hushsum.service.http.request_limits import address_group
-from hushsum.service.schemas import IssuedShareResponse, SharedFunctionResponse, ShareRequest, ShareResponse
-from hushsum.service.store import Share, SharedFunction, later, now
-from hushsum.service.store.rows import new_id
-
+from ...schemas import IssuedShareResponse, SharedFunctionResponse, ShareRequest, ShareResponse
+from ...store import Share, SharedFunction, later, now
+from ...store.rows import new_id
+from ..authentication import existing
+from ..context import ContextDependency, Releaser, ReleaserOrAdmin, ThreadedRoute
+from ..problem_responses import ANY_ORIGIN, Refusal
+from ..request_limits import address_group
 from .functions import QUERY, answered, function_file
 from .system import assets
 
@@ -54,15 +53,13 @@ def create_share(function: str, body: ShareRequest, call: Releaser) -> IssuedSha
 def revoke_share(share: str, call: ReleaserOrAdmin) -> None:
     """Revoke a link at once: one of the caller's own functions or, as an administrator, any."""
     owner = None if "admin" in call.caller.scopes else call.account
-    if not call.store.shares.revoke(share, call.actor, owner=owner):
-        raise nothing_here()
+    existing(call.store.shares.revoke(share, call.actor, owner=owner))
     call.context.shared_links.clear_cache()
 
 
 by_link_router = APIRouter(prefix="/shared/{key}", tags=["shared"], route_class=ThreadedRoute)
 
 PAGE: Final = "shared.html"
-_ANY_ORIGIN: Final = {"access-control-allow-origin": "*", "cross-origin-resource-policy": "cross-origin"}
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; sandbox allow-scripts allow-downloads; frame-ancestors {ancestors}"
@@ -94,15 +91,13 @@ async def shared_page(key: str, request: Request, context: ContextDependency) ->
 @by_link_router.get("/embed", response_class=Response, responses={200: {"content": {"text/html": {}}}})
 async def shared_widget(found: Shared) -> Response:
     """The same as a widget, for the sites that the owner has declared; 404 if there is none."""
-    if not found.origins:
-        raise nothing_here()
-    return _page(" ".join(found.origins), "../../")
+    return _page(" ".join(existing(found.origins)), "../../")
 
 
 @by_link_router.get("/function")
 async def describe_shared(found: Shared, response: Response) -> SharedFunctionResponse:
     """The name, the claim and the public description of a shared function."""
-    response.headers.update(_ANY_ORIGIN)
+    response.headers.update(ANY_ORIGIN)
     return SharedFunctionResponse.model_validate(found)
 
 
@@ -113,7 +108,7 @@ def download_shared(found: Shared, context: ContextDependency) -> FileResponse:
     """The .hush file, if the owner has shared it with the link."""
     if not found.download:
         raise Refusal(403, "forbidden", "this link does not include the file; ask whoever sent it")
-    return function_file(context, found.function, found.name, _ANY_ORIGIN)
+    return function_file(context, found.function, found.name, ANY_ORIGIN)
 
 
 @by_link_router.post("/query", **QUERY)
@@ -121,7 +116,7 @@ async def query_shared(found: Shared, request: Request, context: ContextDependen
     """Values with standard errors, as `POST /functions/{function}/query`, at fewer points at a time."""
     most = min(context.settings.max_points, context.settings.shared_max_points)
     response = await answered(request, context, found.function, who=found.share, most=most)
-    response.headers.update(_ANY_ORIGIN)
+    response.headers.update(ANY_ORIGIN)
     return response
 
 

@@ -16,13 +16,15 @@ from fastapi import APIRouter, Request, Response
 
 from hushsum.errors import SERVICE, FileRefused, HushsumError
 from hushsum.plotting import reader_folder, reader_module
-from hushsum.service.http import metrics
-from hushsum.service.http.authentication import nothing_here
-from hushsum.service.http.context import Admin, Context, ContextDependency, ThreadedRoute
-from hushsum.service.http.request_limits import address_group
-from hushsum.service.queries import answer_once
-from hushsum.service.schemas import HealthResponse, LedgerStateResponse, RestoreRequest, RestoreResponse
-from hushsum.service.store.database import folder_trouble
+
+from ...queries import answer_once
+from ...schemas import HealthResponse, LedgerStateResponse, RestoreRequest, RestoreResponse
+from ...store.database import folder_trouble
+from .. import metrics
+from ..authentication import existing
+from ..context import Admin, Context, ContextDependency, ThreadedRoute
+from ..problem_responses import ANY_ORIGIN
+from ..request_limits import address_group
 
 router = APIRouter(tags=["system"], route_class=ThreadedRoute)
 
@@ -46,7 +48,12 @@ async def readyz(
     name = address_group(request.scope["client"][0])
     try:
         async with asyncio.timeout(most):
-            await _answer_query(context)
+            # The work of a small query: look up a token, wait for a thread of queries, answer one point.
+            await context.authenticator.check()
+            await context.query_threads.run("", context.store.check)
+            function = context.function_cache.newest()
+            if function is not None:
+                answer_once(function)
             reasons = [] if only == "queries" else await context.threads.run(name, _not_ready, context)
     except TimeoutError:
         reasons = [f"an ordinary query takes longer than {most:g} s: the service is overloaded"]
@@ -54,15 +61,6 @@ async def readyz(
         reasons = [_UNREACHABLE]
     response.status_code = 503 if reasons else 200
     return HealthResponse(status="not ready" if reasons else "ok", reasons=reasons)
-
-
-async def _answer_query(context: Context) -> None:
-    """Do the work of a small query: look up a token, wait for a thread of queries, answer one point."""
-    await context.authenticator.check()
-    await context.query_threads.run("", context.store.check)
-    function = context.function_cache.newest()
-    if function is not None:
-        answer_once(function)
 
 
 def _not_ready(context: Context) -> list[str]:
@@ -180,16 +178,9 @@ async def asset(name: str, request: Request) -> Response:
 
     Modules of two versions must never meet in one tab, so a browser always revalidates its copy.
     """
-    found = assets().get(name)
-    if found is None or name.endswith(".html"):
-        raise nothing_here()
+    found = existing(None if name.endswith(".html") else assets().get(name))
     # Pages of shared functions run in an origin of their own, and fetch these files from this one.
-    headers = {
-        "cache-control": "no-cache",
-        "etag": found.tag,
-        "access-control-allow-origin": "*",
-        "cross-origin-resource-policy": "cross-origin",
-    }
+    headers = {"cache-control": "no-cache", "etag": found.tag, **ANY_ORIGIN}
     if request.headers.get("if-none-match") == found.tag:
         return Response(status_code=304, headers=headers)
     return Response(found.body, media_type=found.media_type, headers=headers)
