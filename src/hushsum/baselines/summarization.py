@@ -61,7 +61,13 @@ class PublishedParameters:
     delta: float = 1e-4
 
     def composed(self, size: int) -> tuple[float, float]:
-        """(summary ε, validation ε) as the paper composes them (Theorem 7), at δ and at 0.01."""
+        """(summary ε, validation ε) by the theorem that the paper cites (Theorem 7), at δ and at 0.01.
+
+        The paper prints 0.043 and 1.4; the latter is what the classical advanced composition gives.
+
+        >>> [round(each, 3) for each in PublishedParameters().composed(2000)]
+        [0.043, 1.318]
+        """
         each = self.later_epsilon / math.sqrt(size * self.later_iterations)
         summary = _composed(each, size * self.later_iterations, self.delta)
         return summary, _composed(self.validation_epsilon, self.first_iterations, 0.01)
