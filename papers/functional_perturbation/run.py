@@ -70,11 +70,7 @@ def run_one(name: str, experiment: Callable[[Settings], Panels], settings: Setti
     with threadpool_limits(limits=1):
         panels = experiment(settings)
     seconds = time.process_time() - start
-    document = {
-        "version": made_by("papers/functional_perturbation"),
-        "seconds": round(seconds, 1),
-        "panels": panels,
-    }
+    document = {"version": made_by(experiment.__module__), "seconds": round(seconds, 1), "panels": panels}
     text = json.dumps(document, indent=1, ensure_ascii=False)
     (results / f"{name}.json").write_text(text + "\n", encoding="utf-8")
     print(f"{name}: {seconds:.0f} s", file=sys.stderr)

@@ -48,7 +48,7 @@ _METRIC: Final = "mean absolute error of the Jaccard sum"
 
 def run_errors(graphs: Sequence[Graph], settings: Settings, results: Path, **table: int) -> None:
     """Add missing repetitions; results of other ε or of another version are measured anew."""
-    version = made_by("papers/private_race")
+    version = made_by("papers.private_race.graphs")
     facts: dict[str, Facts] = {}
     for number in range(settings.repetitions):
         for graph in graphs:
@@ -82,7 +82,7 @@ def run_times(graphs: Sequence[Graph], results: Path, *, rows: int = ROWS, width
     document = {
         "rows": rows,
         "width": width,
-        "version": made_by("papers/private_race"),
+        "version": made_by("papers.private_race.graphs"),
         "graphs": {graph.name: each for graph, each in zip(graphs, measured, strict=True)},
     }
     update_file(results / "table4.json", lambda _: json.dumps(document, indent=1) + "\n")

@@ -91,7 +91,7 @@ def _keep(file: Path, part: str, measured: Any) -> None:
     def change(found: dict[str, Any] | None) -> str:
         document = found or {}
         document[part] = measured
-        document.setdefault("versions", {})[part] = made_by("papers/private_race")
+        document.setdefault("versions", {})[part] = made_by("papers.private_race.kde")
         return json.dumps(document, ensure_ascii=False) + "\n"
 
     update_file(file, change)
@@ -189,7 +189,7 @@ def _table_1(growth_of: dict[str, Any], tuned: dict[str, Any]) -> str:
 def _made(own: dict[str, Any]) -> str:
     versions = own.get("versions", {})
     said = [
-        f"{name} by hushsum {versions.get(name, '(version not recorded)')}" for name in PARTS if name in own
+        f"{name} by hushsum {versions.get(name, '(sources not recorded)')}" for name in PARTS if name in own
     ]
     return f"Parts of `results/kde.json`: {'; '.join(said)}.\n"
 

@@ -191,6 +191,6 @@ def _times(subjects: dict[str, Subject]) -> str:
         fewest, most = each.repetitions
         times = f"{most}" if fewest == most else f"{fewest} to {most}"
         versions = dict.fromkeys(curves.version for curves in each.curves.values())
-        made = ", ".join(version or "(measured before versions were recorded)" for version in versions)
+        made = ", ".join(version or "(sources not recorded)" for version in versions)
         lines.append(f"- {name}: {times} repetitions, {each.seconds / 60.0:.0f} minutes, hushsum {made}")
     return "\n".join(lines)

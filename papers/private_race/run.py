@@ -96,7 +96,7 @@ def run_one(experiment: Experiment, names: Sequence[str], settings: Settings, re
         subject = experiment([load_dataset(name)], reporting)
         subject.seconds = time.process_time() - started
         for curves in subject.curves.values():
-            curves.version = made_by("papers/private_race")
+            curves.version = made_by(experiment.__module__)
         subject.save(results)
 
 

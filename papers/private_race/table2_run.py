@@ -100,7 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     output: Path = options.output or output_folder(HERE, quick=options.quick)
     (output / "results").mkdir(parents=True, exist_ok=True)
-    made_by("papers/private_race")  # The version at the start, whatever is edited during a long run.
+    made_by("papers.private_race.table2")  # The version at the start, whatever is edited during a long run.
     names = options.data or list(DATA)
     queries = 200 if options.quick else HELD_OUT
     measure_missing(

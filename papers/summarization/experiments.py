@@ -82,7 +82,7 @@ class Comparison:
             "size": size,
             "mmd2": self.discrepancy(points),
             "accuracy": self.accuracy(points, labels),
-            "version": made_by("papers/summarization"),
+            "version": made_by("papers.summarization.experiments"),
             **more,
         }
 

@@ -55,7 +55,7 @@ def test_every_set_has_a_stand_in_that_is_marked(synthetic: Path) -> None:
     assert data.stand_ins() == sorted(data.SOURCES)
     assert data.marked("# Page").startswith("> **Synthetic data.**")
     assert data.output_folder(Path("x/private_race"), quick=False) == Path("build/synthetic/private_race")
-    assert provenance.made_by("papers").endswith("synthetic data")
+    assert provenance.made_by("papers.data").endswith("synthetic data")
 
 
 def test_files_of_an_origin_replace_a_stand_in(synthetic: Path, tmp_path: Path) -> None:

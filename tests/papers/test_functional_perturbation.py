@@ -92,7 +92,7 @@ def test_figures_run_on_generated_columns(tmp_path: Path, monkeypatch: pytest.Mo
         "cps_earnings_2004": {**columns, "target": columns["education_years"].astype(float)},
     }
     monkeypatch.setattr(data, "table", tables.__getitem__)
-    little = Settings(2, (1, 50), (0.5, 50.0), (1e-3, 1e-2), (200,), (100,), 300, 50)
+    little = Settings(2, (1, 50), (0.5, 50.0), (1e-3, 1e-2), (200,), (100,), 100, 2, 300, 50)
     for name in ("figure_1", "figure_4_delta"):
         (tmp_path / "results").mkdir(exist_ok=True)
         run_one(name, FIGURES[name], little, tmp_path / "results")

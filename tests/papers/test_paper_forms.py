@@ -176,4 +176,4 @@ def test_parameters_are_tuned_for_every_number_of_records(monkeypatch: pytest.Mo
 
 
 def test_results_name_the_version() -> None:
-    assert made_by("papers").startswith(hs.__version__)
+    assert made_by("papers.data").startswith(hs.__version__)
