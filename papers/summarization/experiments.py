@@ -47,6 +47,7 @@ class Comparison:
             "greedy_exact": self.greedy_exact,
             "uniform": self.uniform,
             "published": self.published,
+            "published_batches": lambda size: self.published(size, size // 50),
         }
         if method in references:
             return references[method](size)
@@ -192,8 +193,8 @@ class Comparison:
         dim, bandwidth = self.points.shape[1], self.setting.bandwidth
         return SummaryFeatures(dim, bandwidth, PUBLISHED_WIDTH, self.seed, paired=False)
 
-    def published(self, size: int, auction_epsilon: float = 1.0) -> Row:
-        """The paper's protocol at its own parameters; it claims nothing here.
+    def published(self, size: int, at_once: int = 1, auction_epsilon: float = 1.0) -> Row:
+        """The paper's protocol at its own parameters, with ``at_once`` points per round; it claims nothing.
 
         The paper's experiments do not say their ε_auc. It decides how many points are sent, not which one
         wins: the highest bid is always requested.
@@ -208,14 +209,15 @@ class Comparison:
                 size,
                 seed_points=self.setting.seed_points,
                 parameters=PublishedParameters(auction_epsilon=auction_epsilon),
-                rounds_at_once=max(1, size // 50),
+                rounds_at_once=max(1, at_once),
                 seed=self.seed,
             )
         tables = list(self.setting.owners.values())
         names = list(self.setting.labels.values())
         points = np.array([tables[k][i] for k, i in zip(run.owners, run.places, strict=True)])
         labels = np.array([names[k][i] for k, i in zip(run.owners, run.places, strict=True)])
-        return self.row("published", size, points, labels, seen=run.seen, paper_epsilon=run.paper_epsilon)
+        name = "published" if at_once <= 1 else "published_batches"
+        return self.row(name, size, points, labels, seen=run.seen, paper_epsilon=run.paper_epsilon)
 
 
 def _mean(left: Floats, right: Floats, bandwidth: float) -> float:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from papers.pages import fill_page
 from papers.summarization.figures import draw
+from papers.summarization.protocol import protocol
 from papers.summarization.tables import (
     COMPARED,
     Results,
@@ -44,7 +45,7 @@ def write_report(folder: Path) -> Path:
         tables = [missing(results), targets(results, title), standing(results, compared)]
         tables += [paired(results), sizes(results)]
         parts[name] = "\n".join(filter(None, tables))
-    for name, table in (("owners", many_owners), ("groups", groups)):
+    for name, table in (("owners", many_owners), ("groups", groups), ("protocol", protocol)):
         path = folder / f"{name}.json"
         if path.exists():
             parts[name] = table(json.loads(path.read_text(encoding="utf-8")))

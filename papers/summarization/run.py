@@ -24,16 +24,18 @@ from papers.summarization.data import Setting, census, mnist, mnist_paper
 from papers.summarization.experiments import Comparison
 from papers.summarization.groups import run_groups
 from papers.summarization.many_owners import run_many_owners
+from papers.summarization.protocol import SIZES, run_protocol
 from papers.summarization.references import run_references
 from papers.summarization.report import write_report
 
 HERE = Path(__file__).parent
-METHODS = ("greedy", "greedy_exact", "uniform", "threshold", "published", "h2", "fresh")
-REFERENCES = ("greedy", "greedy_exact", "uniform", "published")
+METHODS = ("greedy", "greedy_exact", "uniform", "threshold", "published", "published_batches", "h2", "fresh")
+REFERENCES = ("greedy", "greedy_exact", "uniform", "published_batches", "published")
 EPSILONS = (2.0, 1.0)
 FEATURES = {"mnist": 500, "mnist_paper": 500, "census": 200}
 SETTINGS: dict[str, Callable[[int], Setting]] = {"mnist": mnist, "mnist_paper": mnist_paper, "census": census}
 ALONE = ("owners", "groups", "references")
+PROTOCOL = "protocol"
 
 Row = dict[str, Any]
 Cell = tuple[str, int, float | None]
@@ -110,7 +112,7 @@ def _write(path: Path, rows: list[Row]) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one setting, or write the report from the results there are."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("what", choices=[*SETTINGS, *ALONE, "report", "all"])
+    parser.add_argument("what", choices=[*SETTINGS, PROTOCOL, *ALONE, "report", "all"])
     parser.add_argument("--quick", action="store_true", help="two repetitions of small summaries")
     parser.add_argument("--output", type=Path, help="where results, figures and the report go")
     parser.add_argument("--repetitions", type=int, help="seeds from 0 on; 10 by default")
@@ -125,6 +127,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     extent = Extent(sizes, extent.compared, options.repetitions or extent.repetitions)
     until = time.monotonic() + 60.0 * options.minutes
     complete = True
+    if options.what in (PROTOCOL, "all"):
+        complete &= run_protocol(
+            {name: (load, FEATURES[name]) for name, load in SETTINGS.items()},
+            output / f"{PROTOCOL}.json",
+            sizes=extent.sizes if options.quick or options.sizes else SIZES,
+            repetitions=extent.repetitions,
+            until=until,
+        )
     for name in (*SETTINGS, *ALONE):
         if options.what not in (name, "all"):
             continue

@@ -27,6 +27,7 @@ LABELS = {
     "fresh": "fresh quotas",
     "h2": "h2, calibrated",
     "published": "as published, no claim",
+    "published_batches": "as published but in batches of p/50, no claim",
 }
 
 
