@@ -27,7 +27,13 @@ CLASSIFICATION_LINES: Final = (
 REGRESSION_LINES: Final = (
     Line(paper_regression.BOTH_QUERIES, "derivative-free, ± queried", INK, width=2.0),
     Line(paper_regression.BOTH_INSERTED, "derivative-free, ± inserted", PURPLE, "-", "s"),
+    Line(paper_regression.NO_NOISE, "derivative-free, sketch without noise", INK, "--", ""),
     Line(paper_regression.EXACT, "derivative-free, exact loss", ORANGE, ":", ""),
+    Line(paper_regression.MINIMA["padded"], "minimum of the loss", ORANGE, "-", ""),
+    Line(paper_regression.MINIMA["record"], "minimum, query's length divided out", FAINT, "--", ""),
+    Line(paper_regression.MINIMA["angle"], "minimum, both lengths divided out", FAINT, ":", ""),
+    Line(paper_regression.MOMENTS, "moments of the same sketch", BLUE, "-", "s"),
+    Line(paper_regression.MOMENTS_NO_NOISE, "moments, sketch without noise", BLUE, "--", ""),
     Line(paper_regression.PRIVBAYES, "PrivBayes", GREEN, "-", "^"),
     Line(OURS, "sketch's moments (ours)", BLUE, width=2.2),
     Line(OURS_DELTA, "the same with δ", SKY, "--", "o"),
@@ -53,6 +59,18 @@ def merged(subject: Subject, other: Subject | None, names: dict[str, str]) -> Su
     return Subject(subject.name, subject.metric, subject.settings, curves, subject.seconds)
 
 
+def made(subject: Subject) -> str:
+    """How often an experiment was repeated, in what time, and by which sources."""
+    fewest, most = subject.repetitions
+    times = f"{most}" if fewest == most else f"{fewest} to {most}"
+    sources = ", ".join(
+        dict.fromkeys(curves.version or "(sources not recorded)" for curves in subject.curves.values())
+    )
+    return (
+        f"{times} repetitions, {subject.seconds / 60.0:.0f} minutes of processor time, hushsum {sources}.\n"
+    )
+
+
 def classification_part(
     subject: Subject, ours: Subject | None, figures: Path, titles: dict[str, str]
 ) -> dict[str, str]:
@@ -73,7 +91,7 @@ def classification_part(
         parts.append(f"**{titles[name]}**\n\n{curve_table(whole, name, methods)}\n")
         if curves.chosen:
             parts.append(f"λ of the logistic baseline: {', '.join(curves.chosen[0])}.\n")
-    parts.append(_gains(whole, titles))
+    parts += [_gains(whole, titles), made(subject)]
     return {"classification_paper": "\n".join(parts)}
 
 
@@ -113,7 +131,7 @@ def regression_part(
         titles=titles,
         columns=2,
         limits=(0.0, 1.6),
-        legend_rows=3,
+        legend_rows=5,
     )
     counts = {
         curves.repetitions(paper_regression.PRIVBAYES)
@@ -124,5 +142,6 @@ def regression_part(
     for name in whole.curves:
         methods = [line.method for line in REGRESSION_LINES]
         parts.append(f"**{titles[name]}**\n\n{curve_table(whole, name, methods)}\n")
+    parts.append(made(subject))
     bayes = " or ".join(str(each) for each in sorted(counts)) or "no"
     return {"bayes": bayes, "regression_paper": "\n".join(parts)}

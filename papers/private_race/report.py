@@ -9,7 +9,7 @@ from papers.pages import fill_page
 from papers.private_race import anomalies, classification, regression
 from papers.private_race.curves import Subject, load_subject
 from papers.private_race.drawing import GREEN, ORANGE, PURPLE, SKY, Line, draw_subject
-from papers.private_race.paper_report import classification_part, regression_part
+from papers.private_race.paper_report import classification_part, made, regression_part
 from papers.private_race.tables import curve_table, markdown_table, usual_choices
 from papers.private_race.verdicts import (
     Verdict,
@@ -80,11 +80,9 @@ def write_report(output: Path) -> Path:
     }
     figures = output / "figures"
     figures.mkdir(exist_ok=True)
-    parts = {
-        "repetitions": str(max((each.repetitions[1] for each in subjects.values()), default=0)),
-        "verdicts": _verdict_table(subjects),
-        "times": _times(subjects),
-    }
+    parts = {}
+    if subjects.keys() >= _JUDGES.keys():
+        parts["verdicts"] = _verdict_table(subjects)
     own = {
         "classification": _classification_part,
         "regression": _regression_part,
@@ -92,7 +90,7 @@ def write_report(output: Path) -> Path:
     }
     for name, part in own.items():
         if name in subjects:
-            parts[name] = part(subjects[name], figures)
+            parts[name] = f"{part(subjects[name], figures)}\n{made(subjects[name])}"
     for name, paper_part in (("classification", classification_part), ("regression", regression_part)):
         if f"{name}_paper" in subjects:
             parts |= paper_part(subjects[f"{name}_paper"], subjects.get(name), figures, _TITLES)
@@ -183,14 +181,3 @@ def _choices(subject: Subject) -> str:
         "The usual choice on public records (scaling, power, bandwidth; in brackets, how many repetitions "
         f"made it):\n\n{markdown_table(head, rows)}\n"
     )
-
-
-def _times(subjects: dict[str, Subject]) -> str:
-    lines = []
-    for name, each in subjects.items():
-        fewest, most = each.repetitions
-        times = f"{most}" if fewest == most else f"{fewest} to {most}"
-        versions = dict.fromkeys(curves.version for curves in each.curves.values())
-        made = ", ".join(version or "(sources not recorded)" for version in versions)
-        lines.append(f"- {name}: {times} repetitions, {each.seconds / 60.0:.0f} minutes, hushsum {made}")
-    return "\n".join(lines)

@@ -12,10 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from papers.summarization import experiments, run
+from papers.summarization import experiments, protocol, run
 from papers.summarization.data import Floats, Labels, Setting, bandwidth_of
 from papers.summarization.exact_greedy import exact_greedy
 from papers.summarization.references import run_references
+from papers.summarization.report import write_report
 from papers.summarization.tables import Results, references
 from papers.summarization.theorems import (
     additive_error,
@@ -226,15 +227,17 @@ def two_clusters(seed: int) -> Setting:
 def test_runs_from_data_to_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("census", "mnist", "mnist_paper"):
         monkeypatch.setitem(run.SETTINGS, name, two_clusters)
-    monkeypatch.setattr(run, "QUICK", run.Extent((40,), 40, 1))
-    monkeypatch.setattr(run, "run_groups", lambda repetitions: [])
+    extent = run.Extent((40,), 40, 1)
     # The published broadcasts take a millisecond for each of 1,656 iterations.
     few = partial(PublishedParameters, first_iterations=40, later_iterations=1)
     monkeypatch.setattr(experiments, "PublishedParameters", few)
-    methods = ["--methods", "greedy,greedy_exact,uniform,threshold,published"]
-    assert run.main(["census", "--quick", "--output", str(tmp_path), *methods]) == 0
+    methods = ["greedy", "greedy_exact", "uniform", "threshold", "published"]
+    assert run.run("census", methods, extent, tmp_path)
+    settings = {"census": (run.SETTINGS["census"], 50)}
+    beside = tmp_path / "protocol.json"
+    assert protocol.run_protocol(settings, beside, sizes=(40,), repetitions=2)
     rows = json.loads((tmp_path / "census.json").read_text(encoding="utf-8"))
-    assert {row["method"] for row in rows} == set(methods[1].split(","))
+    assert {row["method"] for row in rows} == set(methods)
     assert all(row["version"] for row in rows)
     by_method = {(row["method"], row["size"]): row["mmd2"] for row in rows}
     assert by_method["greedy_exact", 40] < by_method["uniform", 40]
@@ -242,9 +245,15 @@ def test_runs_from_data_to_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     # With features it maximises another function, nearly the same.
     assert by_method["greedy_exact", 40] < 1.1 * by_method["greedy", 40] + 1e-4
     # What has a row is not run again.
+    written = beside.read_text(encoding="utf-8")
     monkeypatch.setitem(run.SETTINGS, "census", lambda seed: pytest.fail("run again"))
-    assert run.main(["census", "--quick", "--output", str(tmp_path), *methods]) == 0
-    page = (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert run.run("census", methods, extent, tmp_path)
+    settings = {"census": (run.SETTINGS["census"], 50)}
+    assert protocol.run_protocol(settings, beside, sizes=(40,), repetitions=2)
+    assert beside.read_text(encoding="utf-8") == written
+    page = write_report(tmp_path).read_text(encoding="utf-8")
+    assert "| census, 40 | as published, no claim |" in page
+    assert "| census, 40 | as published but in batches of p/50, no claim |" in page
     assert "gives <!-- validation -->1.32<!-- /validation -->; the paper" in " ".join(page.split())
     assert "| greedy, not private |" in page
     assert "What the theorems need" in page

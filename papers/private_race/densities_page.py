@@ -1,13 +1,7 @@
-"""DENSITIES.md: figures 3 and 7 and tables 1 and 3 in the form of the paper.
-
-``python -m papers.private_race.kde_report`` draws on ``python -m benchmarks comparison`` and on
-``results/table2.json`` (from ``table2_run``), and measures what ``results/kde.json`` does not have yet;
-``--again`` names parts of it to be measured anew, and ``--report`` measures nothing.
-"""
+"""DENSITIES.md: figures 3 and 7 and tables 1 and 3 in the form of the paper."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Callable, Sequence
@@ -17,8 +11,8 @@ from typing import Any, Final
 
 from benchmarks.data import CONTESTS
 from benchmarks.writer import Results
-from papers.data import output_folder
 from papers.pages import fill_page
+from papers.private_race.figure3_report import one_kernel_section
 from papers.private_race.growth import FIXED, growth, tuned_growth
 from papers.private_race.kde import curves_of, reduced_errors
 from papers.private_race.kde_figures import draw_curves, draw_errors
@@ -59,30 +53,21 @@ PUBLISHED_TIMES: Final = {
 _NAMES: Final = {"bernstein": "Bernstein", "kme": "KME"}
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure what is missing, and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--report", action="store_true", help="only the page, from earlier results")
-    parser.add_argument("--again", nargs="+", default=[], choices=list(PARTS), help="measure these anew")
-    parser.add_argument("--only", nargs="+", choices=list(PARTS), help="measure no others")
-    parser.add_argument("--output", type=Path, default=output_folder(_HERE, quick=False))
-    options = parser.parse_args(arguments)
-    race = _RACE.read()
-    if race is None:
-        raise SystemExit(f"{_RACE.raw} is missing; run python -m benchmarks comparison first")
-    own = options.output / "results" / "kde.json"
-    own.parent.mkdir(parents=True, exist_ok=True)
-    for name, measured in PARTS.items():
-        known = json.loads(own.read_text(encoding="utf-8")) if own.is_file() else {}
-        if options.report or (options.only and name not in options.only):
-            continue
-        if name not in known or name in options.again:
-            _keep(own, name, measured())
-    found: dict[str, Any] = json.loads(own.read_text(encoding="utf-8"))
-    table2 = options.output / "results" / "table2.json"
-    held_out = json.loads(table2.read_text(encoding="utf-8")) if table2.is_file() else []
-    print(write_page(race, found, held_out, options.output))
-    return 0
+def measure(file: Path, names: Sequence[str]) -> None:
+    """Measure parts of ``kde.json`` anew."""
+    for name in names:
+        _keep(file, name, PARTS[name]())
+
+
+def write(output: Path) -> Path:
+    """The page, with what results there are."""
+    results = output / "results"
+    kde, table2, one = (results / f"{name}.json" for name in ("kde", "table2", "figure3"))
+    own, held_out, measured = (
+        json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
+        for file in (kde, table2, one)
+    )
+    return write_page(_RACE.read(), own, held_out, measured, output)
 
 
 def _keep(file: Path, part: str, measured: Any) -> None:
@@ -111,11 +96,27 @@ PARTS: Final[dict[str, Callable[[], Any]]] = {
 
 
 def write_page(
-    race: dict[str, Any], own: dict[str, Any], held_out: Sequence[dict[str, Any]], output: Path
+    race: dict[str, Any] | None,
+    own: dict[str, Any] | None,
+    held_out: Sequence[dict[str, Any]] | None,
+    one_kernel: Sequence[dict[str, Any]] | None,
+    output: Path,
 ) -> Path:
-    """Draw the figures and write the page; returns it."""
+    """Draw the figures and write the page; returns it. Parts without results stay as they are."""
     figures = output / "figures"
     figures.mkdir(exist_ok=True)
+    parts = {}
+    if one_kernel:
+        parts["one_kernel"] = one_kernel_section(one_kernel, figures)
+    if held_out:
+        parts["table2"] = table2_section(held_out, figures)
+    if race is not None and own is not None and {"growth", "curves", "reduced"} <= own.keys():
+        parts |= _of_comparison(race, own, figures)
+    return fill_page(_HERE / "DENSITIES.md", parts, output)
+
+
+def _of_comparison(race: dict[str, Any], own: dict[str, Any], figures: Path) -> dict[str, str]:
+    """What ``benchmarks comparison`` measured, and the parts of ``kde.json``."""
     cells = race["cells"]
     names = [
         "auto",
@@ -139,14 +140,12 @@ def write_page(
         methods=["auto", "auto, δ", "sketch, Laplace", "bernstein", "kme"],
     )  # fmt: skip
     tuned = {name: own.get(f"tuned_growth {name}", {}).get(name) for name in FIXED}
-    parts = {
+    return {
         "reduced": _reduced(own["reduced"]),
-        "table2": table2_section(held_out, figures),
         "table1": _table_1(own["growth"], tuned),
         "table3": _table_3(cells, race["exact"]),
         "versions": _made(own),
     }
-    return fill_page(_HERE / "DENSITIES.md", parts, output)
 
 
 def _reduced(reduced: Sequence[dict[str, Any]]) -> str:
@@ -226,7 +225,3 @@ def _table_3(cells: Sequence[dict[str, Any]], exact: Sequence[dict[str, Any]]) -
 
 def _microseconds(seconds: float) -> str:
     return f"{seconds * 1e6:.0f} µs" if seconds < 1e-3 else f"{seconds * 1e3:.2g} ms"
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
