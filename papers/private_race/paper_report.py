@@ -131,7 +131,7 @@ def regression_part(
         titles=titles,
         columns=2,
         limits=(0.0, 1.6),
-        legend_rows=5,
+        legend_rows=7,
     )
     counts = {
         curves.repetitions(paper_regression.PRIVBAYES)
