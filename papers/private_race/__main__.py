@@ -7,20 +7,69 @@ page keeps what it has, and *figure 3 on one kernel* and the bandwidths of table
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from papers.command import Step, run_paper
-from papers.private_race import densities_page, figure3, graphs_run, run, table2_run
-from papers.private_race.curves import Settings
-from papers.private_race.data import load_dataset
+from papers.private_race import densities_page, figure3, graphs_page, table2_run
+from papers.private_race.anomalies import run_anomalies
+from papers.private_race.classification import run_classification
+from papers.private_race.curves import Settings, Subject
+from papers.private_race.data import ANOMALIES, CLASSIFICATION, REGRESSION, Dataset, load_dataset
 from papers.private_race.densities import run_densities
 from papers.private_race.graphs import GRAPHS
-from papers.private_race.graphs_report import write_page as write_graphs
+from papers.private_race.paper_classification import run_paper_classification
+from papers.private_race.paper_regression import run_paper_regression
+from papers.private_race.regression import run_regression
 from papers.private_race.report import write_report
+from papers.provenance import made_by
+
+QUICK = Settings(epsilons=(0.1, 1.0, 10.0), repetitions=2, quick=True)
+
+Experiment = Callable[[Sequence[Dataset], Settings], Subject]
+
+EXPERIMENTS: dict[str, tuple[Experiment, tuple[str, ...]]] = {
+    "classification": (run_classification, CLASSIFICATION),
+    "regression": (run_regression, REGRESSION),
+    "anomalies": (run_anomalies, ANOMALIES),
+    "classification_paper": (run_paper_classification, CLASSIFICATION),
+    "regression_paper": (run_paper_regression, REGRESSION),
+}
+"""Those with ``paper`` in their names are in the paper's own form."""
+
+_PAPER_EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
+
+
+def settings_of(name: str, settings: Settings) -> Settings:
+    """Regression is compared from ε = 0.5 on, so that it is one of its budgets; the paper's forms have five
+    budgets.
+    """
+    if name == "regression":
+        return replace(settings, epsilons=tuple(sorted({*settings.epsilons, 0.5})))
+    if name.endswith("_paper") and not settings.quick:
+        return replace(settings, epsilons=_PAPER_EPSILONS)
+    return settings
+
+
+def run_one(experiment: Experiment, names: Sequence[str], settings: Settings, results: Path) -> None:
+    """Run one experiment on its data sets, and save each with the time it took (processor seconds)."""
+
+    def say(line: str) -> None:
+        print(line, file=sys.stderr, flush=True)
+
+    reporting = replace(settings, say=say)
+    for name in names:
+        started = time.process_time()
+        subject = experiment([load_dataset(name)], reporting)
+        subject.seconds = time.process_time() - started
+        for curves in subject.curves.values():
+            curves.version = made_by(experiment.__module__)
+        subject.save(results)
+
 
 _GRAPH_REPETITIONS: Final = 5
 _SECONDS: Final = {
@@ -33,9 +82,9 @@ _SECONDS: Final = {
 
 
 def _subject(name: str, dataset: str, output: Path, quick: bool) -> None:
-    experiment, _ = run.EXPERIMENTS[name]
-    settings = run.QUICK if quick else Settings()
-    run.run_one(experiment, [dataset], run.settings_of(name, settings), output / "results")
+    experiment, _ = EXPERIMENTS[name]
+    settings = QUICK if quick else Settings()
+    run_one(experiment, [dataset], settings_of(name, settings), output / "results")
 
 
 def _figure_2(output: Path, quick: bool) -> None:
@@ -57,10 +106,10 @@ def _growth(part: str, output: Path, quick: bool) -> None:
 
 
 def _graphs(what: str, output: Path, quick: bool) -> None:
-    settings = replace(graphs_run.QUICK if quick else Settings(repetitions=_GRAPH_REPETITIONS), say=print)
-    graphs = [GRAPHS[name] for name in (graphs_run.QUICK_GRAPHS if quick else GRAPHS)]
-    measure = graphs_run.run_times if what == "times" else partial(graphs_run.run_errors, settings=settings)
-    measure(graphs, results=output / "results", **(graphs_run.QUICK_TABLE if quick else {}))
+    settings = replace(graphs_page.QUICK if quick else Settings(repetitions=_GRAPH_REPETITIONS), say=print)
+    graphs = [GRAPHS[name] for name in (graphs_page.QUICK_GRAPHS if quick else GRAPHS)]
+    measure = graphs_page.run_times if what == "times" else partial(graphs_page.run_errors, settings=settings)
+    measure(graphs, results=output / "results", **(graphs_page.QUICK_TABLE if quick else {}))
 
 
 def _module(name: str) -> str:
@@ -71,7 +120,7 @@ STEPS: Final = [
     Step("figure_2", _module("densities"), _figure_2, (5.0, 5.0)),
     *(
         Step(f"{name} {dataset}", experiment.__module__, partial(_subject, name, dataset), _SECONDS[name])
-        for name, (experiment, datasets) in run.EXPERIMENTS.items()
+        for name, (experiment, datasets) in EXPERIMENTS.items()
         for dataset in datasets
     ),
     *(
@@ -96,7 +145,7 @@ def report(output: Path) -> list[Path]:
     results = output / "results"
     pages = [write_report(output), densities_page.write(output)]
     if (results / "figure6.json").is_file():
-        pages.append(write_graphs(output))
+        pages.append(graphs_page.write_page(output))
     return pages
 
 

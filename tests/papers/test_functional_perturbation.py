@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from papers.functional_perturbation import data
+from papers.functional_perturbation.__main__ import FIGURES, run_one
 from papers.functional_perturbation.data import Sample, gaussian, gaussian_density
 from papers.functional_perturbation.experiments import Settings
 from papers.functional_perturbation.mechanisms import (
@@ -29,7 +30,6 @@ from papers.functional_perturbation.mechanisms import (
 )
 from papers.functional_perturbation.paper_calibration import gaussian_path
 from papers.functional_perturbation.report import write_report
-from papers.functional_perturbation.run import FIGURES, run_one
 
 import hushsum as hs
 from hushsum.methods import smoother

@@ -10,9 +10,9 @@ import pytest
 from papers.private_race import paper_classification, paper_regression, table2, table2_run
 from papers.private_race.curves import Settings, Subject
 from papers.private_race.data import Dataset, Floats
-from papers.private_race.growth import tuned_growth
+from papers.private_race.kde import tuned_growth
 from papers.private_race.oracle import Grid, best_values
-from papers.private_race.paper_report import OURS, classification_part, merged, regression_part
+from papers.private_race.report import OURS, classification_part, merged, regression_part
 from papers.private_race.table2_data import HeldOut, held_out
 from papers.private_race.table2_report import table2_section
 from papers.provenance import made_by
@@ -167,7 +167,7 @@ def test_classification_in_the_paper_s_form(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_parameters_are_tuned_for_every_number_of_records(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("papers.private_race.growth.FIXED", {"trigonometric": {}, "grid": {}})
+    monkeypatch.setattr("papers.private_race.kde.FIXED", {"trigonometric": {}, "grid": {}})
     found = tuned_growth(silent, sizes=(500, 50_000), repeats=3)
     few, many = found["trigonometric"]["chosen"]
     assert few <= many

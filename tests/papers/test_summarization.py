@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from papers.summarization import experiments, protocol, run
+from papers.summarization import __main__ as run
+from papers.summarization import experiments, protocol
 from papers.summarization.data import Floats, Labels, Setting, bandwidth_of
 from papers.summarization.exact_greedy import exact_greedy
 from papers.summarization.references import run_references
