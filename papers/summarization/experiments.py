@@ -11,10 +11,15 @@ from papers.provenance import made_by
 from papers.summarization.data import Setting
 from papers.summarization.exact_greedy import exact_greedy
 from papers.summarization.network import accuracy as network_accuracy
+from papers.summarization.published import (
+    Iteration,
+    MarginalSums,
+    PublishedParameters,
+    UnsoundRule,
+    published_auction,
+)
 
 from hushsum._types import Floats, Integers
-from hushsum.baselines.summarization import Iteration, MarginalSums, PublishedParameters, published_auction
-from hushsum.errors import UnsoundRule
 from hushsum.parties.summarization import Hashes, SummaryFeatures, greedy_choice, split_budget, summarize
 
 DELTA = 1e-5

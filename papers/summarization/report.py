@@ -8,6 +8,7 @@ from pathlib import Path
 from papers.pages import fill_page
 from papers.summarization.figures import draw
 from papers.summarization.protocol import protocol
+from papers.summarization.published import PublishedParameters
 from papers.summarization.tables import (
     COMPARED,
     Results,
@@ -21,8 +22,6 @@ from papers.summarization.tables import (
     targets,
     theorem_needs,
 )
-
-from hushsum.baselines.summarization import PublishedParameters
 
 SETTINGS = (("mnist", "MNIST"), ("mnist_paper", "MNIST, γ = 0.1"), ("census", "Census"))
 

@@ -16,6 +16,14 @@ from papers.summarization import __main__ as run
 from papers.summarization import experiments, protocol
 from papers.summarization.data import Floats, Labels, Setting, bandwidth_of
 from papers.summarization.exact_greedy import exact_greedy
+from papers.summarization.published import (
+    AS_PUBLISHED,
+    Iteration,
+    MarginalSums,
+    PublishedParameters,
+    UnsoundRule,
+    published_auction,
+)
 from papers.summarization.references import run_references
 from papers.summarization.report import write_report
 from papers.summarization.tables import Results, references
@@ -35,8 +43,9 @@ from papers.summarization.theorems import (
     submodular,
 )
 
-from hushsum.baselines.summarization import AS_PUBLISHED, Iteration, MarginalSums, PublishedParameters
+from hushsum.errors import ClaimError, UsageError
 from hushsum.kernels import GaussianKernel
+from hushsum.parties.summarization import SummaryFeatures
 
 
 def marginal_errors(width: int, vectors: int, epsilon: float, steps: int, runs: int) -> list[float]:
@@ -291,3 +300,47 @@ def test_which_greedy_an_excess_is_over(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_gamma_and_bandwidth() -> None:
     assert bandwidth_of(0.1) == pytest.approx(np.sqrt(5.0))
+
+
+def test_h2_comes_near_the_mean_and_its_calibration_pays_for_the_choice() -> None:
+    rng = np.random.default_rng(4)
+    vectors = rng.uniform(-1, 1, (3000, 6)) * np.linspace(0.2, 1, 6) + np.linspace(-0.2, 0.3, 6).clip(
+        -0.2, 0.0
+    )
+    sums = MarginalSums(6, 32)
+    places = sums.round(vectors, rng).sum(axis=0)
+    spending = Iteration.for_rho(Fraction(1, 10))
+    assert float(spending.rho) == pytest.approx(0.1)
+    assert spending.epsilon == spending.choice + spending.measurement
+    got = sums.improve(places, 3000, 300, spending, insecure_noise_seed=1)
+    assert np.abs(got - vectors.mean(axis=0)).max() < 0.05
+    rough = MarginalSums(6, 32).improve(
+        places, 3000, 300, spending, calibration=AS_PUBLISHED, insecure_noise_seed=1
+    )
+    assert np.abs(rough - vectors.mean(axis=0)).max() < 0.05
+    with pytest.raises(ClaimError):
+        Iteration.for_rho(Fraction(0))
+
+
+def test_the_published_auction_warns_and_reports_the_paper_s_figure() -> None:
+    rng = np.random.default_rng(0)
+    owners = {"near": rng.normal(0, 1, (1500, 2)), "far": rng.normal(4, 1, (1500, 2))}
+    validation = rng.normal(0, 1, (300, 2))
+    features = SummaryFeatures(2, 1.0, 30, 1, paired=False)
+    with pytest.warns(UnsoundRule, match="does not keep its claim"):
+        run = published_auction(
+            list(owners.values()),
+            validation,
+            features,
+            40,
+            seed_points=validation[:20] + 9.0,
+            rounds_at_once=4,
+            parameters=PublishedParameters(first_iterations=60),
+        )
+    assert len(run.owners) == 40
+    assert run.seen >= 40
+    assert (run.owners == 0).mean() > 0.5
+    with pytest.warns(UnsoundRule), pytest.raises(UsageError, match="paired"):
+        published_auction(
+            list(owners.values()), validation, SummaryFeatures(2, 1.0, 30, 1), 4, seed_points=validation
+        )
