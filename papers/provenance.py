@@ -3,7 +3,7 @@
 ``python -m papers.provenance`` lists every result of the pages that names sources, with what has changed
 since; it exits with 1 if the experiment itself has. A result is made by an *experiment*, a module of
 ``papers`` with the modules of ``papers`` that it imports, and by the *library*, Python and C++. Both have
-digests, so nothing depends on a history of commits.
+digests, so nothing depends on a history of commits; comments of an experiment do not count.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -53,7 +54,18 @@ def experiment_digest(module: str, root: Path = _ROOT) -> str:
         if name not in found and file.is_file() and name != __name__:
             found[name] = file
             waiting += _imported(ast.parse(file.read_text(encoding="utf-8")))
-    return _digest((name, found[name]) for name in sorted(found))
+    return _digest((name, _without_comments(found[name])) for name in sorted(found))
+
+
+def _without_comments(file: Path) -> bytes:
+    """The lines of a source that have more than a comment, without comments."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    with file.open("rb") as source:
+        for token in tokenize.tokenize(source.readline):
+            if token.type == tokenize.COMMENT:
+                row, column = token.start
+                lines[row - 1] = lines[row - 1][:column].rstrip()
+    return "\n".join(filter(None, lines)).encode()
 
 
 def _imported(tree: ast.Module) -> Iterator[str]:
@@ -68,13 +80,12 @@ def library_digest(root: Path = _ROOT) -> str:
     """Of the library's sources in Python and C++."""
     files = [*(root / "src/hushsum").rglob("*.py"), *(root / "src/native").rglob("*")]
     named = sorted((file.relative_to(root).as_posix(), file) for file in files if file.is_file())
-    return _digest(iter(named))
+    return _digest((name, file.read_bytes()) for name, file in named)
 
 
-def _digest(files: Iterator[tuple[str, Path]]) -> str:
+def _digest(files: Iterator[tuple[str, bytes]]) -> str:
     digest = sha256()
-    for name, file in files:
-        content = file.read_bytes()
+    for name, content in files:
         digest.update(f"{name} {len(content)}\n".encode())
         digest.update(content)
     return digest.hexdigest()[:8]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from papers.command import Step, run_paper
 from papers.private_race import densities_page, figure3, graphs_page, table2_run
@@ -97,8 +97,8 @@ def _figure_3(name: str, output: Path, quick: bool) -> None:
 
 
 def _table_2(name: str, output: Path, quick: bool) -> None:
-    few = {"queries": 200, "quick": True, "methods": ("race", "histogram")} if quick else {}
-    table2_run.measure_missing([name], output / "results" / "table2.json", **few)  # type: ignore[arg-type]
+    few: dict[str, Any] = {"queries": 200, "quick": True, "methods": ("race", "histogram")} if quick else {}
+    table2_run.measure_missing([name], output / "results" / "table2.json", **few)
 
 
 def _growth(part: str, output: Path, quick: bool) -> None:
@@ -108,8 +108,11 @@ def _growth(part: str, output: Path, quick: bool) -> None:
 def _graphs(what: str, output: Path, quick: bool) -> None:
     settings = replace(graphs_page.QUICK if quick else Settings(repetitions=_GRAPH_REPETITIONS), say=print)
     graphs = [GRAPHS[name] for name in (graphs_page.QUICK_GRAPHS if quick else GRAPHS)]
-    measure = graphs_page.run_times if what == "times" else partial(graphs_page.run_errors, settings=settings)
-    measure(graphs, results=output / "results", **(graphs_page.QUICK_TABLE if quick else {}))
+    table: dict[str, int] = dict(graphs_page.QUICK_TABLE) if quick else {}
+    if what == "times":
+        graphs_page.run_times(graphs, output / "results", **table)
+    else:
+        graphs_page.run_errors(graphs, settings, output / "results", **table)
 
 
 def _module(name: str) -> str:

@@ -174,7 +174,7 @@ def _searched(task: Task, loss: Callable[[Floats], Floats]) -> list[float]:
     """Scores of all searches from θ = 0."""
     start = np.zeros(task.columns.shape[1] + 1)
     given = {"bound": _BOUND, "seed": task.repetition}
-    return [task.score(descend(loss, start, spread=spread, step=step, **given)) for spread, step in _SEARCHES]
+    return [task.score(descend(loss, start, spread=spread, step=step, **given)) for spread, step in _SEARCHES]  # type: ignore[arg-type]
 
 
 def _from_moments(task: Task, sketch: ReleasedFunction, level: hs.Tally, epsilon: float) -> float:
@@ -274,5 +274,6 @@ def minimum(records: Floats, form: str) -> Floats:
         return np.asarray(minimize(value, start, jac=True, method="L-BFGS-B").x)
     inside = {"type": "ineq", "fun": lambda t: _BOUND**2 - t @ t, "jac": lambda t: -2.0 * t}
     options = {"maxiter": 300, "ftol": 1e-12}
-    found = minimize(value, start, jac=True, method="SLSQP", constraints=[inside], options=options)
+    # scipy's stubs take neither a list of dictionaries nor a fun with its gradient here.
+    found = minimize(value, start, jac=True, method="SLSQP", constraints=[inside], options=options)  # type: ignore[call-overload]
     return np.asarray(found.x)

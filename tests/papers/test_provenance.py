@@ -43,10 +43,13 @@ def test_what_an_experiment_imports_is_part_of_its_digest(tmp_path: Path) -> Non
     before = experiment_digest("papers.exam.runs", root)
     (root / "papers/exam/drawing.py").write_text("# not imported\n", encoding="utf-8")
     assert experiment_digest("papers.exam.runs", root) == before
+    sums = root / "papers/exam/sums.py"
+    sums.write_text("total = sum  # of '#' numbers\n", encoding="utf-8")
+    assert experiment_digest("papers.exam.runs", root) == before
     seen = {before}
     for name in ("runs", "sums", "parts"):
         file = root / f"papers/exam/{name}.py"
-        file.write_text(file.read_text(encoding="utf-8") + "# more\n", encoding="utf-8")
+        file.write_text(file.read_text(encoding="utf-8") + "'# more'\n", encoding="utf-8")
         seen.add(experiment_digest("papers.exam.runs", root))
     assert len(seen) == 4
 
