@@ -37,6 +37,16 @@ def one_kernel_section(parts: Sequence[Part], figures: Path) -> str:
     names = [name for name in TITLES if any(part["data"] == name for part in parts)]
     tables = [_table(name, [part for part in parts if part["data"] == name]) for name in names]
     sources = ", ".join(dict.fromkeys(part["version"] for part in parts))
+    done = {(part["data"], part["method"], part["settings"]) for part in parts}
+    absent = [
+        f"{TITLES[name]}: {method}, {settings}"
+        for name in TITLES
+        for method, each in CONTESTANTS.items()
+        for settings, grid in ((PAPER, each.paper), (TUNED, each.tuned))
+        if grid is not None and (name, method, settings) not in done
+    ]
+    if absent:
+        sources += f". **Not measured yet**, `python -m papers.private_race` does: {'; '.join(absent)}"
     said = markdown_table(["section 8 says", "verdict", "found"], _verdicts(parts))
     return "\n".join([*tables, said.replace("---:", "---"), "", f"Results: hushsum {sources}.\n"])
 
