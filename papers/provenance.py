@@ -24,6 +24,9 @@ from papers.data import stand_ins
 from hushsum.version import __version__
 
 _ROOT: Final = Path(__file__).parent.parent
+_THIS: Final = "papers.provenance"
+"""Also where this module runs as a command, with another ``__name__``."""
+
 UNKNOWN: Final = "sources not recorded"
 _MADE: Final = re.compile(
     r"(?P<module>papers(?:\.\w+)+) (?P<experiment>[0-9a-f]{8}), library (?P<library>[0-9a-f]{8})"
@@ -51,7 +54,7 @@ def experiment_digest(module: str, root: Path = _ROOT) -> str:
         name = waiting.pop()
         file = root.joinpath(*name.split(".")).with_suffix(".py")
         # The module that records sources is no part of what they compute.
-        if name not in found and file.is_file() and name != __name__:
+        if name not in found and file.is_file() and name != _THIS:
             found[name] = file
             waiting += _imported(ast.parse(file.read_text(encoding="utf-8")))
     return _digest((name, _without_comments(found[name])) for name in sorted(found))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -25,7 +27,9 @@ PAPERS = Path(provenance.__file__).parent
 def project(root: Path) -> Path:
     """Two modules of an experiment, one beside it, and a library."""
     for name, text in {
-        "papers/exam/runs.py": "from papers.exam.sums import total\nfrom papers.exam import parts\n",
+        "papers/exam/runs.py": "from papers.exam.sums import total\nfrom papers.exam import parts\n"
+        "from papers.provenance import made_by\n",
+        "papers/provenance.py": "",
         "papers/exam/sums.py": "total = sum\n",
         "papers/exam/parts.py": "",
         "papers/exam/drawing.py": "from papers.exam.runs import total\n",
@@ -42,6 +46,8 @@ def test_what_an_experiment_imports_is_part_of_its_digest(tmp_path: Path) -> Non
     root = project(tmp_path)
     before = experiment_digest("papers.exam.runs", root)
     (root / "papers/exam/drawing.py").write_text("# not imported\n", encoding="utf-8")
+    assert experiment_digest("papers.exam.runs", root) == before
+    (root / "papers/provenance.py").write_text("made_by = str\n", encoding="utf-8")
     assert experiment_digest("papers.exam.runs", root) == before
     sums = root / "papers/exam/sums.py"
     sums.write_text("total = sum  # of '#' numbers\n", encoding="utf-8")
@@ -70,6 +76,16 @@ def test_the_check_names_what_has_changed(tmp_path: Path, file: str) -> None:
     ]
     (root / "papers/exam/sums.py").write_text("total = max\n", encoding="utf-8")
     assert [(each.status, each.stale) for each in cited(page, root)] == [(CHANGED, True), (UNKNOWN, True)]
+
+
+def test_the_command_and_the_module_agree() -> None:
+    found = [each for page in sorted(PAPERS.rglob("*.md")) for each in cited(page)]
+    ran = subprocess.run(
+        [sys.executable, "-m", "papers.provenance"], cwd=PAPERS.parent, capture_output=True, text=True
+    )
+    expected = [f"{each.page}:{each.line}: {each.module}: {each.status}" for each in found]
+    assert ran.stdout.splitlines() == expected, ran.stderr
+    assert ran.returncode == int(any(each.stale for each in found))
 
 
 def test_every_result_of_the_pages_names_its_sources_or_that_they_are_not_known() -> None:
