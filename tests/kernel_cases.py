@@ -69,6 +69,7 @@ CASES = [
     Case("angular-folded", hs.AngularKernel(dim=4, bits=4, power=10)),
     Case("angular-structured", hs.AngularKernel(dim=100, bits=2, projection="structured")),
     Case("asymmetric-angular", hs.kernels.AsymmetricAngularKernel(dim=4, bits=3)),
+    Case("asymmetric-angular-queries", hs.kernels.AsymmetricAngularKernel(dim=4, bits=3, query_radius=1.5)),
     Case("asymmetric-angular-folded", hs.kernels.AsymmetricAngularKernel(dim=3, bits=5, power=8, radius=4.0)),
     Case("jaccard", hs.JaccardKernel()),
     Case("jaccard-power", hs.JaccardKernel(power=2)),

@@ -11,6 +11,7 @@ import numpy as np
 from papers.functional_perturbation import data
 from papers.functional_perturbation.mechanisms import (
     AS_PUBLISHED,
+    CONSTANT,
     FUNCTIONAL,
     HISTOGRAM_BINS,
     KDE_BANDWIDTH,
@@ -24,6 +25,7 @@ from papers.functional_perturbation.mechanisms import (
     error,
     histogram,
     machines,
+    more_frequent,
     posterior,
 )
 
@@ -45,12 +47,16 @@ class Settings:
     epsilons: Sequence[float] = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
     deltas: Sequence[float] = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
     sizes: Sequence[int] = (1000, 2000, 5000, 10_000)
-    exact_sizes: Sequence[int] = (500, 1000, 2000)
+    exact_sizes: Sequence[int] = (500, 1000, 2000, 5000, 10_000)
+    largest_fit: int = 2000
+    """Records up to which the exact mode of models that solve an n × n system is timed."""
+
+    machine_repetitions: int = 30
     train: int = 5000
     test: int = 500
 
 
-QUICK = Settings(2, (1, 10, 100), (0.4, 1.0), (1e-4, 1e-3), (500, 1000), (200, 400), 1000, 100)
+QUICK = Settings(2, (1, 10, 100), (0.4, 1.0), (1e-4, 1e-3), (500, 1000), (200, 400), 400, 2, 1000, 100)
 
 
 def curves(
@@ -99,7 +105,7 @@ def posterior_score(
 
 @lru_cache(maxsize=40)
 def _earnings_posterior(train: int, seed: int) -> Answering:
-    return posterior(data.earnings(train, 0, seed), data.EARNINGS_BOUNDS, 0.7, 6.0, seed)
+    return posterior(data.earnings(train, 0, seed), data.EARNINGS_BOUNDS, 0.7, None, seed)
 
 
 @lru_cache(maxsize=40)
@@ -156,7 +162,7 @@ def figure_1(settings: Settings) -> Panels:
         points = max(int(x), settings.test)
         return score(line, Budget(0.4, 0.001), settings.train, points, seed, int(x))
 
-    return _census(settings, settings.answers, (*MECHANISMS, NONE), ask)
+    return _census(settings, settings.answers, (*MECHANISMS, CONSTANT, NONE), ask)
 
 
 def figure_2(settings: Settings) -> Panels:
@@ -165,7 +171,7 @@ def figure_2(settings: Settings) -> Panels:
     def ask(score: Score, line: str, x: float, seed: int) -> float:
         return score(line, Budget(x, 0.001), settings.train, settings.test, seed, None)
 
-    return _census(settings, settings.epsilons, (*MECHANISMS, NONE), ask)
+    return _census(settings, settings.epsilons, (*MECHANISMS, CONSTANT, NONE), ask)
 
 
 def figure_3(settings: Settings) -> Panels:
@@ -174,7 +180,7 @@ def figure_3(settings: Settings) -> Panels:
     def ask(score: Score, line: str, x: float, seed: int) -> float:
         return score(line, Budget(0.4, x), settings.train, settings.test, seed, None)
 
-    return _census(settings, settings.deltas, (*MECHANISMS, NONE), ask)
+    return _census(settings, settings.deltas, (*MECHANISMS, CONSTANT, NONE), ask)
 
 
 def figure_4(settings: Settings) -> Panels:
@@ -194,15 +200,20 @@ def _by_records(settings: Settings, xs: Sequence[float], budget: Callable[[float
     places = {x: place for place, x in enumerate(xs)}
 
     def svm(line: str, x: float, seed: int) -> float:
-        sample = data.incomes(int(line), 2000, seed)
+        sample = data.incomes(int(sizes[0] if line == CONSTANT else line), 2000, seed)
+        if line == CONSTANT:
+            return more_frequent(sample, 2)
         wrong = _income_machines(int(line), seed, choices[line]["C"][places[x]])
         return wrong(sample.X_test, sample.y_test, budget(x))
 
     def ask(score: Score, line: str, x: float, seed: int) -> float:
+        if line == CONSTANT:
+            return score(CONSTANT, budget(x), int(sizes[0]), settings.test, seed, None)
         return score(FUNCTIONAL, budget(x), int(line), settings.test, seed, None)
 
-    panels = _census(settings, xs, sizes, ask)
-    panels["kernel SVM"] = {**curves(xs, sizes, svm, settings.repetitions), "parameters": choices}
+    lines = [*sizes, CONSTANT]
+    panels = _census(settings, xs, lines, ask)
+    panels["kernel SVM"] = {**curves(xs, lines, svm, settings.machine_repetitions), "parameters": choices}
     return panels
 
 
@@ -224,12 +235,14 @@ def figure_6(settings: Settings) -> Panels:
 
     def of_posterior(line: str, x: float, seed: int) -> float:
         sample = data.kung_women(seed)
-        answer = posterior(sample, data.HEIGHT_BOUNDS, 0.5, 2.0, seed)
+        answer = posterior(sample, data.HEIGHT_BOUNDS, 0.5, None, seed)
         return error(sample.y_test, answer(sample.X_test, line, Budget(x, 1e-4)))
 
     def of_machines(line: str, x: float, seed: int) -> float:
         budget = None if line == NONE else Budget(x, 1e-4)
         sample = data.iris(seed)
+        if line == CONSTANT:
+            return more_frequent(sample, 3)
         return machines(sample, 3, 10.0, 1.0, seed)(sample.X_test, sample.y_test, budget, line)
 
     wide = (1.0, 2.0, 5.0, 10.0)
@@ -242,6 +255,6 @@ def figure_6(settings: Settings) -> Panels:
         "kernel SVM, larger ε": (of_machines, wide),
     }
     return {
-        name: curves(xs, (FUNCTIONAL, AS_PUBLISHED, NONE), score, settings.repetitions)
+        name: curves(xs, (FUNCTIONAL, AS_PUBLISHED, CONSTANT, NONE), score, settings.repetitions)
         for name, (score, xs) in scores.items()
     }

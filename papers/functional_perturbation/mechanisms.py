@@ -19,6 +19,8 @@ from hushsum.secret_functions import answer_once, density_function, laplace_rate
 from hushsum.tables import FourierFeatures
 
 FUNCTIONAL, GAUSSIAN, LAPLACE, NONE = "functional", "gaussian", "laplace", "no privacy"
+CONSTANT = "constant"
+"""A uniform density, the mean of the training targets, and the class that has most of them; not private."""
 AS_PUBLISHED = "functional, paper's calibration"
 MECHANISMS = (FUNCTIONAL, GAUSSIAN, LAPLACE)
 
@@ -76,6 +78,8 @@ def histogram(
     """Counts of the bins in which test points lie. One record is replaced; n is public."""
     edges = np.linspace(*bounds, HISTOGRAM_BINS + 1)
     counts = np.histogram(np.clip(X[:, 0], *bounds), edges)[0].astype(np.float64)
+    if mechanism == CONSTANT:
+        return np.full(len(at), len(X) / HISTOGRAM_BINS)
     places = np.clip(np.searchsorted(edges, at[:, 0], side="right") - 1, 0, HISTOGRAM_BINS - 1)
     if mechanism in (FUNCTIONAL, AS_PUBLISHED):
         published = mechanism == AS_PUBLISHED
@@ -99,6 +103,8 @@ def density(
     answers: int | None = None,
 ) -> Floats:
     """A kernel density at test points. One record is replaced; n is public."""
+    if mechanism == CONSTANT:
+        return np.full(len(at), 1.0 / (bounds[1] - bounds[0]))
     f = density_function(X, hs.GaussianKernel(dim=1, bandwidth=bandwidth), bounds=bounds, relation="replace")
     if mechanism == FUNCTIONAL:
         found = answer_once(f, at, epsilon=budget.epsilon, delta=budget.delta, allow_large_delta=True)
@@ -118,31 +124,68 @@ class Answering(Protocol):
 
 
 def posterior(
-    sample: Sample, bounds: tuple[float, float], bandwidth: float, noise: float, seed: int
+    sample: Sample, bounds: tuple[float, float], bandwidth: float, noise: float | None, seed: int
 ) -> Answering:
-    """The posterior mean at test points, in a feature space; inputs are public and one target is replaced."""
+    """The posterior mean at test points, in a feature space; inputs are public and one target is replaced.
+
+    ``noise`` is the standard deviation of targets around the function, in half widths of their range; None
+    takes the one of `SPREADS` with the least error that public numbers predict for the budget.
+    """
     dim = sample.X.shape[1]
     kernel = hs.GaussianKernel(dim=dim, bandwidth=bandwidth)
     space = feature_space(kernel, features=FEATURES, seed=seed, box=[(-1.0, 1.0)] * dim)
-    matrix = smoother(vectors_within(space, sample.X), noise**2)
+    inputs = vectors_within(space, sample.X)
+    spreads = SPREADS if noise is None else (noise,)
+    smoothers = {spread: smoother(inputs, spread**2) for spread in spreads}
     middle, half = sum(bounds) / 2.0, (bounds[1] - bounds[0]) / 2.0
     targets = np.rint((sample.y - middle) / half * 4096).astype(np.int64)
-    weights = matrix @ (targets / 4096.0)
-    pointwise = 2.0 * largest_influence(space, matrix, dim)
+    predicted = {spread: predicted_square(inputs, each) for spread, each in smoothers.items()}
+    pointwise: dict[float, float] = {}
+
+    def chosen(budget: Budget) -> float:
+        noise = path_scale(1.0, budget.promise) ** 2
+        return min(predicted, key=lambda each: predicted[each][0] + noise * predicted[each][1])
 
     def answer(at: Floats, mechanism: str, budget: Budget, answers: int | None = None) -> Floats:
         vectors = vectors_within(space, at)
+        if mechanism == CONSTANT:
+            return np.full(len(at), float(sample.y.mean()))
+        spread = chosen(budget)
+        matrix = smoothers[spread]
+        weights = matrix @ (targets / 4096.0)
         if mechanism == FUNCTIONAL:
             values = vectors @ perturbed_posterior(matrix, targets, budget.promise).values[0]
         elif mechanism == AS_PUBLISHED:
-            scale = paper.posterior_sensitivity(vectors_within(space, sample.X), noise**2) * budget.published
+            scale = paper.posterior_sensitivity(inputs, spread**2) * budget.published
             values = vectors @ (weights + paper.normal(scale, len(weights)))
         else:
             values = vectors @ weights
-            values = values if mechanism == NONE else fresh(values, pointwise, mechanism, budget, answers)
+            if mechanism != NONE:
+                if spread not in pointwise:
+                    pointwise[spread] = 2.0 * largest_influence(space, matrix, dim)
+                values = fresh(values, pointwise[spread], mechanism, budget, answers)
         return np.asarray(np.clip(middle + half * values, *bounds), np.float64)
 
     return answer
+
+
+SPREADS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+_AMPLITUDE, _RESIDUAL = 0.5, 0.25
+"""Of the function, and of targets around it, in half widths of the range: half and a quarter of the way."""
+
+
+def predicted_square(inputs: Floats, matrix: Floats) -> tuple[float, float]:
+    """The expected squared error at the inputs without noise, and the factor of the variance of noise.
+
+    From public numbers alone: the function is taken to be one of the Gaussian process with the kernel and the
+    amplitude above, and targets to lie around it. What counts is what smoothing takes away of the function
+    and lets through of the targets; noise is as large as the inputs and the range of the targets need.
+    """
+    lost = inputs - inputs @ (matrix @ inputs)
+    through = float(np.sum((inputs.T @ inputs) * (matrix @ matrix.T))) / len(inputs)
+    error = _AMPLITUDE**2 * float(np.square(lost).sum(axis=1).mean()) + _RESIDUAL**2 * through
+    length = 2.0 * float(np.linalg.norm(matrix, axis=0).max())
+    return error, length**2 * float(np.square(inputs).sum(axis=1).mean())
 
 
 def largest_influence(space: FourierFeatures, matrix: Floats, dim: int) -> float:
@@ -187,6 +230,12 @@ def machines(sample: Sample, classes: int, c: float, bandwidth: float, seed: int
         return float((said != labels).mean())
 
     return wrong
+
+
+def more_frequent(sample: Sample, classes: int) -> float:
+    """The test error of the class that has the most training records, for everybody."""
+    largest = int(np.bincount(sample.y.astype(np.int64), minlength=classes).argmax())
+    return float((sample.y_test != largest).mean())
 
 
 def divergence(truth: Floats, estimate: Floats, floor: float) -> float:

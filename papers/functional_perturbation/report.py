@@ -71,9 +71,9 @@ def _draw(name: str, panels: dict[str, Any], path: Path) -> None:
     axes = figure.subplots(rows, columns, squeeze=False).reshape(-1)[: len(panels)]
     for one, (title, panel) in zip(axes, panels.items(), strict=True):
         for line, values in panel["lines"].items():
-            color = INK if line == "no privacy" else colors[line]
+            color = {"no privacy": INK, "constant": FAINT}.get(line, colors[line])
             mean, spread = np.array(values["mean"]), np.array(values["std"])
-            style = ":" if line == "no privacy" else "-"
+            style = {"no privacy": ":", "constant": "--"}.get(line, "-")
             label = f"n = {line}" if line.isdigit() else line
             one.plot(
                 panel["x"], mean, style, color=color, label=label, marker="o", markersize=3, linewidth=1.5
@@ -122,10 +122,17 @@ def _measure(name: str, title: str) -> str:
 
 
 def _verdicts(name: str, panels: dict[str, Any]) -> list[str]:
+    constant = [
+        _against_constant(title, line, panel)
+        for title, panel in panels.items()
+        for line in panel["lines"]
+        if "constant" in panel["lines"] and line not in ("no privacy", "constant", *_COMPARED)
+    ]
+    constant = [f"Worse than a constant: {'; '.join(each for each in constant if each) or 'nowhere'}."]
     if name == "figure_1":
-        return [_from_when(title, panel) for title, panel in panels.items()]
+        return [*(_from_when(title, panel) for title, panel in panels.items()), *constant]
     if name in ("figure_2", "figure_3"):
-        return [_everywhere(title, panel, _AXES[name]) for title, panel in panels.items()]
+        return [*(_everywhere(title, panel, _AXES[name]) for title, panel in panels.items()), *constant]
     if name == "figure_5":
         return [_range(title, panel) for title, panel in panels.items()]
     what = _AXES[name]
@@ -134,11 +141,19 @@ def _verdicts(name: str, panels: dict[str, Any]) -> list[str]:
         f"{_trend(values['mean'])}"
         for title, panel in panels.items()
         for line, values in panel["lines"].items()
-        if line != "no privacy"
+        if line not in ("no privacy", "constant")
     ]
     if name.startswith("figure_4"):
         found += [_falls_with_records(title, panel, what) for title, panel in panels.items()]
-    return found
+    return found + constant
+
+
+def _against_constant(title: str, line: str, panel: dict[str, Any]) -> str:
+    """Where a line has at least the error of the constant, which needs next to nothing of the records."""
+    pairs = zip(panel["lines"][line]["mean"], panel["lines"]["constant"]["mean"], strict=True)
+    places = [f"{x:g}" for x, (mine, least) in zip(panel["x"], pairs, strict=True) if mine >= least]
+    name = f"{title}, n = {line}" if line.isdigit() else f"{title}, {line}"
+    return f"{name} at {', '.join(places)}" if places else ""
 
 
 def _parameter(panel: dict[str, Any], line: str) -> str:
@@ -193,7 +208,7 @@ def _trend(means: list[float]) -> str:
 
 def _falls_with_records(title: str, panel: dict[str, Any], what: str) -> str:
     middle = len(panel["x"]) // 2
-    means = [values["mean"][middle] for values in panel["lines"].values()]
+    means = [values["mean"][middle] for line, values in panel["lines"].items() if line != "constant"]
     return f"**{title}**, with records at {what} = {panel['x'][middle]:g}: {_trend(means)}"
 
 

@@ -89,7 +89,14 @@ def figure_5(settings: Settings) -> Panels:
     by_size = curves(
         settings.sizes, models, lambda line, x, seed: _constant_time(line, int(x), 0.2, seed), times
     )
-    exact = curves(
-        settings.exact_sizes, models[1:], lambda line, x, seed: _exact(line, int(x), 0.2, seed), times
-    )
-    return {"constant time, by ε": by_epsilon, "constant time, by n": by_size, "exact, by n": exact}
+    fits = [size for size in settings.exact_sizes if size <= settings.largest_fit]
+    exact = {
+        f"exact, {model}, by n": curves(
+            settings.exact_sizes if model == "kernel density" else fits,
+            (model,),
+            lambda line, x, seed: _exact(line, int(x), 0.2, seed),
+            times,
+        )
+        for model in models[1:]
+    }
+    return {"constant time, by ε": by_epsilon, "constant time, by n": by_size, **exact}

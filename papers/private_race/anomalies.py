@@ -11,7 +11,6 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from papers.private_race.ace import ARRAYS, ace_scores, ace_tally
 from papers.private_race.curves import Curves, Settings, Subject
 from papers.private_race.data import Dataset, Floats, Labels, Split, split_records
 from papers.private_race.kernel_choice import (
@@ -27,6 +26,29 @@ from papers.private_race.scaling import RANGES, Points
 
 import hushsum as hs
 from hushsum.models import PrivateOutlierDetector
+
+BITS: Final = 15
+ARRAYS: Final = 50
+"""K and L as published."""
+
+
+def ace_scores(X: Points, Q: Points, *, seed: int, bits: int = BITS, arrays: int = ARRAYS) -> Floats:
+    """Mean counts at the queries, shape (n_queries,); a low one tells an anomaly. Not private."""
+    rng = np.random.default_rng(seed)
+    places = 1 << np.arange(bits)
+    total = np.zeros(len(Q))
+    for _ in range(arrays):
+        directions = rng.normal(size=(X.shape[1], bits))
+        counts = np.bincount((X @ directions > 0.0) @ places, minlength=1 << bits)
+        total += counts[(Q @ directions > 0.0) @ places]
+    return total / arrays
+
+
+def ace_tally(X: Points, *, seed: int, bits: int = BITS, arrays: int = ARRAYS) -> hs.Tally:
+    """The same counters as a tally, to be released with exact integer noise."""
+    kernel = hs.AngularKernel(dim=X.shape[1], bits=bits)
+    return hs.race(kernel, rows=arrays, width=1 << bits, seed=seed).add(X)
+
 
 SKETCH: Final = "sketch"
 ESTIMATOR: Final = "PrivateOutlierDetector.score_samples"

@@ -248,6 +248,6 @@ def about(case: HeldOut, name: str, start: float) -> Part:
         "hash_bandwidth": case.hashed.bandwidth,
         "gaussian_bandwidth": case.gaussian.bandwidth,
         "method": name,
-        "version": made_by("papers/private_race"),
+        "version": made_by("papers.private_race.table2"),
         "seconds": round(time.process_time() - start, 1),
     }

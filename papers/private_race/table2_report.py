@@ -56,7 +56,9 @@ def _missing(parts: Sequence[dict[str, Any]]) -> str:
         absent = [LINES[method][0] for method in expected if method not in done]
         if absent:
             said.append(f"{name}: {', '.join(absent)}")
-    return f"**Not measured yet** (`table2_run` does): {'; '.join(said)}.\n\n" if said else ""
+    return (
+        f"**Not measured yet** (`python -m papers.private_race` does): {'; '.join(said)}.\n\n" if said else ""
+    )
 
 
 def _names(parts: Sequence[dict[str, Any]]) -> list[str]:

@@ -1,11 +1,7 @@
-"""Measure what ``results/table2.json`` does not have; ``python -m papers.private_race.table2_run``.
-
-Names of data sets restrict it. It can be stopped at any time: parts are saved one by one.
-"""
+"""Measure what ``results/table2.json`` does not have, part by part."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from papers.data import output_folder
 from papers.private_race.table2 import (
     DELTA,
     ENTRANTS,
@@ -25,10 +20,8 @@ from papers.private_race.table2 import (
 )
 from papers.private_race.table2_data import DATA, HELD_OUT, HeldOut
 from papers.private_race.table2_reduced import GRIDS, reduced_part
-from papers.provenance import made_by
 from papers.result_files import update_file
 
-HERE = Path(__file__).parent
 _FEW_EPSILONS = (0.1, 1.0)
 """Of ``auto`` on many columns, where a release takes minutes."""
 
@@ -85,34 +78,3 @@ def _with_part(part: Part, found: list[Part] | None) -> str:
     ]
     lines = ",\n ".join(json.dumps(each, ensure_ascii=False) for each in [*others, part])
     return f"[{lines}]\n"
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure; the page is written by ``kde_report``."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("data", nargs="*", help=", ".join(DATA))
-    parser.add_argument(
-        "--methods", nargs="+", default=[], help="only these; all that are missing by default"
-    )
-    parser.add_argument("--again", action="store_true", help="also those that have results")
-    parser.add_argument("--quick", action="store_true", help="one seed and 200 queries")
-    parser.add_argument("--output", type=Path)
-    options = parser.parse_args(arguments)
-    output: Path = options.output or output_folder(HERE, quick=options.quick)
-    (output / "results").mkdir(parents=True, exist_ok=True)
-    made_by("papers/private_race")  # The version at the start, whatever is edited during a long run.
-    names = options.data or list(DATA)
-    queries = 200 if options.quick else HELD_OUT
-    measure_missing(
-        names,
-        output / "results" / "table2.json",
-        queries=queries,
-        quick=options.quick,
-        methods=options.methods,
-        again=options.again,
-    )
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -19,6 +19,7 @@ COLOURS = {
     "fresh": "#6aa84f",
     "h2": "#cc7722",
     "published": "#aa3355",
+    "published_batches": "#cc8899",
 }
 
 

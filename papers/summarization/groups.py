@@ -28,7 +28,7 @@ def run_groups(repetitions: int = REPETITIONS) -> list[dict[str, Any]]:
                 [rng.choice(each, SIZE // len(owners), replace=False) for each in owners]
             )
             row: dict[str, Any] = {"group": group, "seed": seed, "members": len(split.own)}
-            row["version"] = made_by("papers/summarization")
+            row["version"] = made_by("papers.summarization.groups")
             for name, places in (("own", split.own[:SIZE]), ("uniform", uniform)):
                 model = LinearSVC(C=0.1, dual=False).fit(split.points[places], split.labels[places])
                 row[name] = float(model.score(split.points[split.test], split.labels[split.test]))

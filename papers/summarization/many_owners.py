@@ -56,7 +56,7 @@ def run_many_owners(
                 rows.append({**row, "owners": number, "order": parsimony_order(number)})
             rate, repeats = auction_parameters(EPSILON, DELTA, number)
             for each in (rate, 1.0):
-                row = comparison.published(size, each)
+                row = comparison.published(size, auction_epsilon=each)
                 rows.append(
                     {
                         **row,

@@ -66,4 +66,4 @@ def _greedy(comparison: Comparison, features: int | None, paired: bool, size: in
 def _row(seed: int, method: str, way: str, size: int, mmd2: float, seconds: float) -> dict[str, Any]:
     row = {"seed": seed, "method": method, "with": way, "size": size, "mmd2": mmd2, "cpu_seconds": seconds}
     print(row, flush=True)
-    return {**row, "version": made_by("papers/summarization")}
+    return {**row, "version": made_by("papers.summarization.references")}

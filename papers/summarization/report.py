@@ -7,6 +7,8 @@ from pathlib import Path
 
 from papers.pages import fill_page
 from papers.summarization.figures import draw
+from papers.summarization.protocol import protocol
+from papers.summarization.published import PublishedParameters
 from papers.summarization.tables import (
     COMPARED,
     Results,
@@ -20,8 +22,6 @@ from papers.summarization.tables import (
     targets,
     theorem_needs,
 )
-
-from hushsum.baselines.summarization import PublishedParameters
 
 SETTINGS = (("mnist", "MNIST"), ("mnist_paper", "MNIST, γ = 0.1"), ("census", "Census"))
 
@@ -44,7 +44,7 @@ def write_report(folder: Path) -> Path:
         tables = [missing(results), targets(results, title), standing(results, compared)]
         tables += [paired(results), sizes(results)]
         parts[name] = "\n".join(filter(None, tables))
-    for name, table in (("owners", many_owners), ("groups", groups)):
+    for name, table in (("owners", many_owners), ("groups", groups), ("protocol", protocol)):
         path = folder / f"{name}.json"
         if path.exists():
             parts[name] = table(json.loads(path.read_text(encoding="utf-8")))

@@ -27,6 +27,7 @@ LABELS = {
     "fresh": "fresh quotas",
     "h2": "h2, calibrated",
     "published": "as published, no claim",
+    "published_batches": "as published but in batches of p/50, no claim",
 }
 
 
@@ -209,7 +210,7 @@ def versions(rows: Sequence[Row]) -> str:
     """Which version measured how many rows."""
     counts = Counter(row.get("version", "") for row in rows)
     parts = [
-        f"{number} by hushsum {name}" if name else f"{number} earlier, by a version that was not recorded"
+        f"{number} by hushsum {name}" if name else f"{number} by hushsum (sources not recorded)"
         for name, number in sorted(counts.items(), key=lambda each: -each[1])
     ]
     return f"Results: {'; '.join(parts)}.\n"

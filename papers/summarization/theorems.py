@@ -15,13 +15,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 
-def submodular(kernel_matrix: ArrayLike) -> bool:
-    """Theorem 1's condition: equal diagonal k*, and every other entry at most k*/((N + 1)(N² + 3N + 1)).
+def submodular(kernel_matrix: ArrayLike, size: int | None = None) -> bool:
+    """A condition under which greedy choice is known to work: equal diagonal k*, and every other entry from 0
+    to k*/(12p), for summaries of p = ``size`` points; by default of half the matrix.
 
-    Sufficient for J to be monotone and submodular, and far stronger than data meet: values below 1/N³.
-    With J = 〈A(S), k〉, a(S) = −1/|S| is what the diagonal adds and b(S) = 1 + 1/|S| what ones elsewhere
-    would; a pair of points passes if k/k* ≤ (a(S+u) + a(S+v) − a(S+u+v) − a(S))/(b(S) + b(S+u+v)), which is
-    1/((s + 1)(s² + 3s + 1)) for |S| = s.
+    Theorem 1 of the paper asks for entries below k*/((N + 1)(N² + 3N + 1)) and concludes that J is
+    non-negative, monotone and submodular. J(∅) = 0 and J({u}) ≈ −k*, so it is none of them at the empty set,
+    and negative everywhere else. What holds: G(∅) = 0 and G(S) = J(S) + 3k*/2 is all three.
+
+    *Proof.* Let B bound the entries off the diagonal and s = |S| ≥ 1. In J(S + u) + J(S + v) − J(S + u + v) −
+    J(S) the diagonal adds 2k*/(s(s + 1)(s + 2)). Of the other terms those with a negative sign are validation
+    against S, at most 4B/((s + 1)(s + 2)), and S against u and v, at most 4sB(2s + 3)/((s + 1)²(s + 2)²) ≤
+    8B/((s + 1)(s + 2)). So it is not negative where B ≤ k*/(6s). In J(S + u) − J(S) the diagonal adds
+    k*/(s(s + 1)), and the negative terms are at most 4B/(s + 1): B ≤ k*/(4s) suffices. At S = ∅: G({u}) ≥
+    k*/2, and G({u}) + G({v}) − G({u, v}) = (m_u + m_v)/2 + k_uv/2 ≥ 0 with m_u = 2·mean k(V, u). The greedy
+    argument compares sets of at most 2p points. ∎
     """
     matrix = np.asarray(kernel_matrix, dtype=np.float64)
     n = len(matrix)
@@ -29,16 +37,22 @@ def submodular(kernel_matrix: ArrayLike) -> bool:
         raise ValueError("the kernel matrix must be square with at least 2 rows")
     diagonal = matrix.diagonal()
     others = matrix[~np.eye(n, dtype=np.bool_)]
-    bound = diagonal[0] / ((n + 1) * (n**2 + 3 * n + 1))
-    return bool((diagonal == diagonal[0]).all() and (others >= 0).all() and others.max() <= bound)
+    most = diagonal[0] / (6 * (n if size is None else 2 * size))
+    return bool((diagonal == diagonal[0]).all() and (others >= 0).all() and others.max() <= most)
 
 
-def approximation_bound(best: float, error: float) -> float:
-    """Theorem 2: J of the protocol's summary is at least (1 − 1/e)·J(OPT) − A.
+def approximation_bound(best: float, error: float, peak: float = 1.0) -> float:
+    """(1 − 1/e)·J(OPT) − 3k*/(2e) − A: what J of a greedy summary is at least, where `submodular` holds.
 
-    ``error`` is A; see `additive_error`. It holds where `submodular` does.
+    ``error`` is A, `additive_error`, and ``peak`` is k*. Nemhauser's bound for G = J + 3k*/2. Theorem 2 of
+    the paper has no middle term: with no two points alike and p = 3, J(OPT) = −1/3 and it promises −0.211,
+    more than the best summary has.
+
+    >>> best = -1.0 / 3.0
+    >>> round((1.0 - 1.0 / math.e) * best, 3), round(approximation_bound(best, 0.0), 3)
+    (-0.211, -0.763)
     """
-    return (1.0 - 1.0 / math.e) * best - error
+    return (1.0 - 1.0 / math.e) * best - 1.5 * peak / math.e - error
 
 
 def additive_error(size: int, noise: float) -> float:

@@ -229,17 +229,29 @@ class Angular extends Kernel {
   }
 }
 
-/** Records are lifted to a sphere in one column more, in which a query has 0. */
+/** Records and queries are raised to a sphere by coordinates of their own; without a query radius queries are not. */
 class AsymmetricAngular extends Angular {
+  get raised() {
+    return this.dim + (this.parameters.query_radius === undefined ? 1 : 2);
+  }
+
   prepare(point, box = null) {
     require(box === null);
-    const row = new Float32Array(this.dim + 1);
+    const row = new Float32Array(this.raised);
     row.set(prepareNumbers(point, this.dim, null));
+    const radius = this.parameters.query_radius;
+    if (radius === undefined) return row;
+    const length = (values) => values.reduce((sum, value) => sum + value * value, 0.0);
+    const values = [...row.subarray(0, this.dim)];
+    const shrink = radius / Math.max(Math.sqrt(length(values)), radius);
+    const unit = values.map((value) => (value * shrink) / radius);
+    row.set(unit);
+    row[this.dim + 1] = Math.sqrt(Math.max(1.0 - length(unit), 0.0));
     return row;
   }
 
   hasher(size) {
-    const options = { dim: this.dim + 1, count: this.bits, scale: 1.0, signs: true, structured: false };
+    const options = { dim: this.raised, count: this.bits, scale: 1.0, signs: true, structured: false };
     return projectionHasher(this, "angular", options, size);
   }
 }
@@ -465,6 +477,7 @@ const RULES = {
   power: (value) => whole(value, 1, MOST_POWER),
   bits: (value) => whole(value, 1, 1024),
   radius: (value) => real(value, 1e-15, 1e15),
+  query_radius: (value) => real(value, 1e-15, 1e15),
   degree: (value) => whole(value, 2, 2),
   projection: (value) => {
     require(value === "dense" || value === "structured");
@@ -483,7 +496,7 @@ const KERNELS = {
   euclidean: [Euclidean, ["dim", "bandwidth", "power", "projection"]],
   manhattan: [Manhattan, ["dim", "bandwidth", "power"]],
   angular: [Angular, ["dim", "bits", "power", "projection"]],
-  "asymmetric-angular": [AsymmetricAngular, ["dim", "bits", "power", "radius"]],
+  "asymmetric-angular": [AsymmetricAngular, ["dim", "bits", "power", "radius"], ["query_radius"]],
   hamming: [Hamming, ["dim", "power"]],
   jaccard: [Jaccard, ["power"]],
   "dot-product": [InnerProduct, ["dim", "radius"]],
@@ -498,10 +511,10 @@ export function kernelFrom(value) {
   if (name === "combination") return combinationFrom(value.parameters);
   if (name === "scaled") return scaledFrom(value.parameters);
   if (!Object.hasOwn(KERNELS, name)) throw unsupported(`This page does not read the kernel ${JSON.stringify(name)}`);
-  const [kind, names] = KERNELS[name];
-  fields(value.parameters, names);
+  const [kind, names, optional = []] = KERNELS[name];
+  fields(value.parameters, names, optional);
   const parameters = {};
-  for (const each of names) parameters[each] = RULES[each](value.parameters[each]);
+  for (const each of [...names, ...optional.filter((key) => key in value.parameters)]) parameters[each] = RULES[each](value.parameters[each]);
   const kernel = new kind(name, parameters);
   if (kernel.structured) require((kernel.bits ?? kernel.power) <= paddedSize(kernel.dim));
   return kernel;

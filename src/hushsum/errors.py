@@ -25,8 +25,7 @@
     ├── SuspiciousParameter   a declared parameter looks read off the records, or does not fit; for the owner
     ├── PublicAssumption      a model takes something of the records as public knowledge
     ├── RepeatedSpending      a model, or a copy of it or of a stream, may spend again
-    ├── RepeatedRecords       files with equal contents are counted, each of them
-    └── UnsoundRule           a published rule whose proof does not hold is run as it was published
+    └── RepeatedRecords       files with equal contents are counted, each of them
 
 An error is data: ``parameter``, ``rule``, ``got`` and ``remedy``, and the ``kind``, the exit code and the
 HTTP status of its class. Each surface renders them in its own spelling: ``str(error)`` in that of Python,
@@ -86,7 +85,6 @@ __all__ = [
     "StreamInUse",
     "Surface",
     "SuspiciousParameter",
-    "UnsoundRule",
     "UsageError",
     "Words",
     "error_from_json",
@@ -388,13 +386,6 @@ class RepeatedSpending(UserWarning):
 
 class RepeatedRecords(UserWarning):
     """Two files have the same contents, and both are counted; for the owner's eyes only."""
-
-
-class UnsoundRule(UserWarning):
-    """A rule runs as it was published although it does not keep its claim; for reproducing figures.
-
-    Its results carry the published figure under that name and claim nothing themselves.
-    """
 
 
 def shown(value: object) -> str:

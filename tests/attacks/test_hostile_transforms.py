@@ -91,9 +91,10 @@ def test_images_do_not_depend_on_other_records(make: Callable[[], Transform]) ->
                 assert transform.apply(batch).tobytes() == alone[chosen].tobytes()
 
 
+@pytest.mark.parametrize("query_radius", [None, 2.0])
 @pytest.mark.parametrize("radius", [1.0, 1e-12, 1e12])
-def test_asymmetric_hashes_do_not_depend_on_other_records(radius: float) -> None:
-    kernel = hs.kernels.AsymmetricAngularKernel(dim=COLUMNS, bits=3, radius=radius)
+def test_asymmetric_hashes_do_not_depend_on_other_records(radius: float, query_radius: float | None) -> None:
+    kernel = hs.kernels.AsymmetricAngularKernel(dim=COLUMNS, bits=3, radius=radius, query_radius=query_radius)
     tally = hs.race(kernel, rows=40)
     rows = hostile_rows()
     vectors = kernel.prepare(rows).arrays[0]
@@ -160,6 +161,8 @@ def test_radii_beyond_sense_are_refused(radius: float) -> None:
     if not 0 < radius < np.inf:
         with pytest.raises(HushsumError):
             hs.kernels.AsymmetricAngularKernel(dim=2, radius=radius)
+        with pytest.raises(HushsumError):
+            hs.kernels.AsymmetricAngularKernel(dim=2, query_radius=radius)
 
 
 @pytest.mark.parametrize(

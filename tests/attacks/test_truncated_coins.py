@@ -168,7 +168,6 @@ OTHER_RANDOMNESS = {
     "releases/_table_answers.py": "simulated noise, for the width of simultaneous intervals",
     "records/_declared_columns.py": "synthetic values, drawn from labels that were released",
     "service/http/routes/datasets.py": "made-up records, public by construction",
-    "baselines/summarization.py": "as published, claims nothing",
 }
 
 

@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from papers.functional_perturbation import run as functional_run
-from papers.private_race import graphs_run, table2_run
-from papers.private_race import run as race_run
+from papers.functional_perturbation import __main__ as functional_perturbation
+from papers.private_race import __main__ as private_race
 from papers.private_race.data import load_dataset
-from papers.summarization import run as summarization_run
+from papers.summarization import __main__ as summarization
 
 from papers import data, provenance
 
@@ -55,7 +54,7 @@ def test_every_set_has_a_stand_in_that_is_marked(synthetic: Path) -> None:
     assert data.stand_ins() == sorted(data.SOURCES)
     assert data.marked("# Page").startswith("> **Synthetic data.**")
     assert data.output_folder(Path("x/private_race"), quick=False) == Path("build/synthetic/private_race")
-    assert provenance.made_by("papers").endswith("synthetic data")
+    assert provenance.made_by("papers.data").endswith("synthetic data")
 
 
 def test_files_of_an_origin_replace_a_stand_in(synthetic: Path, tmp_path: Path) -> None:
@@ -107,22 +106,20 @@ def test_a_package_with_other_bytes_is_refused_before_it_is_opened() -> None:
 
 def test_commands_run_on_stand_ins_and_say_so(synthetic: Path) -> None:
     """One part of each paper; the whole commands are run by the slow test below."""
-    assert functional_run.main(["figure_6", "--quick"]) == 0
-    assert graphs_run.main(["errors", "--quick"]) == 0
+    assert functional_perturbation.main(["figure_6", "--quick"]) == 0
+    assert private_race.main(["graphs", "--quick"]) == 0
     here = Path("build/synthetic")
     for page in ("functional_perturbation/README.md", "private_race/GRAPHS.md"):
-        assert (here / page).read_text(encoding="utf-8").startswith("> **Synthetic data.**")
+        assert "> **Synthetic data.**" in (here / page).read_text(encoding="utf-8")
     results = json.loads((here / "functional_perturbation/results/figure_6.json").read_text(encoding="utf-8"))
     assert results["version"].endswith("synthetic data")
 
 
 @pytest.mark.slow
 def test_every_command_runs_on_stand_ins(synthetic: Path) -> None:
-    assert functional_run.main(["all", "--quick"]) == 0
-    assert race_run.main(["all", "--quick"]) == 0
-    assert graphs_run.main(["--quick"]) == 0
-    assert table2_run.main(["nyc", "--quick"]) == 0
-    assert summarization_run.main(["all", "--quick"]) == 0
+    for command in (functional_perturbation, private_race, summarization):
+        assert command.main(["--quick"]) == 0
     for page in ("functional_perturbation", "private_race", "summarization"):
         text = (Path("build/synthetic") / page / "README.md").read_text(encoding="utf-8")
-        assert text.startswith("> **Synthetic data.**")
+        assert text.startswith("> **Quick run**")
+        assert "> **Synthetic data.**" in text

@@ -25,7 +25,7 @@ from benchmarks.data import COLUMNS, CONTESTS, Contest, on_salary_grid, syntheti
 from benchmarks.plans.plan_validation import fitted, modelled, two_digits
 from benchmarks.plans.plan_validation import write_report as write_validation
 from benchmarks.writer import Results, version_of_code
-from papers.private_race import growth
+from papers.private_race import kde as growth
 
 import hushsum as hs
 

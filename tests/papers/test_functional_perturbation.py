@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from papers.functional_perturbation import data
+from papers.functional_perturbation.__main__ import FIGURES, run_one
 from papers.functional_perturbation.data import Sample, gaussian, gaussian_density
 from papers.functional_perturbation.experiments import Settings
 from papers.functional_perturbation.mechanisms import (
@@ -29,7 +30,6 @@ from papers.functional_perturbation.mechanisms import (
 )
 from papers.functional_perturbation.paper_calibration import gaussian_path
 from papers.functional_perturbation.report import write_report
-from papers.functional_perturbation.run import FIGURES, run_one
 
 import hushsum as hs
 from hushsum.methods import smoother
@@ -92,7 +92,7 @@ def test_figures_run_on_generated_columns(tmp_path: Path, monkeypatch: pytest.Mo
         "cps_earnings_2004": {**columns, "target": columns["education_years"].astype(float)},
     }
     monkeypatch.setattr(data, "table", tables.__getitem__)
-    little = Settings(2, (1, 50), (0.5, 50.0), (1e-3, 1e-2), (200,), (100,), 300, 50)
+    little = Settings(2, (1, 50), (0.5, 50.0), (1e-3, 1e-2), (200,), (100,), 100, 2, 300, 50)
     for name in ("figure_1", "figure_4_delta"):
         (tmp_path / "results").mkdir(exist_ok=True)
         run_one(name, FIGURES[name], little, tmp_path / "results")

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from papers.private_race import graphs, graphs_report, graphs_run
+from papers.private_race import __main__ as private_race
+from papers.private_race import graphs, graphs_page
 from papers.private_race.curves import Curves, load_subject
 
 import hushsum as hs
@@ -80,7 +81,7 @@ def test_linear_folds_differ_and_estimate_the_same_sums() -> None:
 def test_runs_from_edges_to_the_page(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     output = tmp_path / "out"
     arguments = ["--quick", "--output", str(output)]
-    assert graphs_run.main(arguments) == 0
+    assert private_race.main(["graphs", "graph times", *arguments]) == 0
     subject = load_subject(output / "results" / "figure6.json")
     assert subject.repetitions == (2, 2)
     for name in ("wiki_vote", "ego_facebook"):
@@ -102,10 +103,10 @@ def test_runs_from_edges_to_the_page(folder: Path, tmp_path: Path, monkeypatch: 
     assert "Slashdot (published)" in page
     assert (output / "figures" / "figure6.png").stat().st_size > 10_000
     # What has results is not measured again, and a page needs no data.
-    monkeypatch.setattr(graphs_run, "repetition", lambda *given, **more: pytest.fail("measured again"))
-    assert graphs_run.main(["errors", *arguments]) == 0
+    monkeypatch.setattr(graphs_page, "repetition", lambda *given, **more: pytest.fail("measured again"))
+    assert private_race.main(["graphs", "--again", *arguments]) == 0
     monkeypatch.delenv("HUSHSUM_DATA")
-    assert graphs_run.main(["report", *arguments]) == 0
+    assert private_race.main(["--report", *arguments]) == 0
 
 
 def test_a_missing_graph_is_reported_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,7 +117,7 @@ def test_a_missing_graph_is_reported_in_a_sentence(tmp_path: Path, monkeypatch: 
 
 def test_the_oracle_takes_the_best_number_of_rows_at_each_epsilon() -> None:
     curves = Curves(10, 20, {"10 rows": [[3.0, 5.0], [5.0, 7.0]], "100 rows": [[9.0, 1.0], [9.0, 1.0]]})
-    mean, error, rows = graphs_report.best_rows(curves)
+    mean, error, rows = graphs_page.best_rows(curves)
     assert mean.tolist() == [4.0, 1.0]
     assert error.tolist() == pytest.approx([1.0, 0.0])
     assert rows == [10, 100]

@@ -10,9 +10,9 @@ import pytest
 from papers.private_race import paper_classification, paper_regression, table2, table2_run
 from papers.private_race.curves import Settings, Subject
 from papers.private_race.data import Dataset, Floats
-from papers.private_race.growth import tuned_growth
+from papers.private_race.kde import tuned_growth
 from papers.private_race.oracle import Grid, best_values
-from papers.private_race.paper_report import OURS, classification_part, merged, regression_part
+from papers.private_race.report import OURS, classification_part, merged, regression_part
 from papers.private_race.table2_data import HeldOut, held_out
 from papers.private_race.table2_report import table2_section
 from papers.provenance import made_by
@@ -90,41 +90,58 @@ def test_both_forms_of_the_surrogate_loss_estimate_the_exact_one() -> None:
     exact = paper_regression.exact_loss(records, thetas)
     assert exact[0] == pytest.approx(2.0 ** (1 - 4), rel=1e-3)
     assert exact[0] < exact[1] < exact[2]
-    tally = surrogate_tally(records.shape[1], rows=4000, seed=1).add(records)
+    columns, radius = records.shape[1], paper_regression.QUERY_RADIUS
+    tally = surrogate_tally(columns, rows=4000, seed=1, query_radius=radius).add(records)
     length = np.sqrt(3.0)
     queried = regression_loss(tally.release(epsilon=1e6, rows=4000), thetas * length, length)
     tally.add(-records)
-    inserted = paper_regression.one_sided_loss(tally.release(epsilon=1e6, rows=4000), thetas)
-    assert np.allclose(queried, exact, rtol=0.05)
-    assert np.allclose(inserted, exact, rtol=0.05)
+    released = tally.release(epsilon=1e6, rows=4000)
+    assert np.allclose(queried, exact, rtol=0.04)
+    assert np.allclose(paper_regression.one_sided_loss(released, thetas), exact, rtol=0.04)
 
 
 def test_inserting_both_signs_needs_half_the_budget_for_each() -> None:
     records = unit_records(np.zeros(3), 50)
-    tally = surrogate_tally(records.shape[1], rows=1000, seed=1).add(records)
     thetas = np.random.default_rng(3).normal(size=(20, 3))
-    spreads = {}
-    for name in (paper_regression.BOTH_QUERIES, paper_regression.BOTH_INSERTED):
-        losses = [paper_regression.surrogate(name, tally, 1.0, 1.0)(thetas) for _ in range(20)]
-        spreads[name] = float(np.std(losses, axis=0).mean())
+    tally = surrogate_tally(records.shape[1], rows=1000, seed=1, query_radius=3.0).add(records)
+    both = surrogate_tally(records.shape[1], rows=1000, seed=1, query_radius=3.0).add(records).add(-records)
+    queried = [regression_loss(tally.release(epsilon=1.0, rows=1000), thetas, 1.0) for _ in range(20)]
+    inserted = [
+        paper_regression.one_sided_loss(both.release(epsilon=0.5, rows=1000), thetas) for _ in range(20)
+    ]
     # One query with noise of twice the scale against two with once: a factor 2·2/√2, counts being equal.
-    ratio = spreads[paper_regression.BOTH_INSERTED] / spreads[paper_regression.BOTH_QUERIES]
-    assert ratio > 1.5
+    spreads = [float(np.std(losses, axis=0).mean()) for losses in (queried, inserted)]
+    assert spreads[1] > 1.2 * spreads[0]
 
 
-def test_the_search_without_derivatives_finds_a_known_minimum() -> None:
-    def loss(thetas: Floats) -> Floats:
-        away: Floats = ((thetas - np.array([0.5, -0.4])) ** 2).sum(axis=1)
-        return away
+@pytest.mark.parametrize("form", paper_regression.MINIMA)
+def test_slopes_of_the_loss_are_its_differences(form: str) -> None:
+    records = unit_records(np.array([0.1, 0.5, -0.3]), 100) * 0.9
+    for theta in (np.array([0.2, -0.4, 0.3]), np.array([2.0, 2.0, 1.0])):
+        _, slopes = paper_regression._loss_and_slopes(records, theta[None], form)
+        steps = 1e-5 * np.eye(3)
+        ends = [paper_regression.exact_loss(records, theta + sign * steps, form) for sign in (1, -1)]
+        assert (ends[0] - ends[1]) / 2e-5 == pytest.approx(slopes[0], abs=1e-7)
 
-    assert paper_regression.minimised(loss, 2, (0.2, 0.3), seed=1) == pytest.approx([0.5, -0.4], abs=0.05)
+
+def test_only_the_padded_loss_has_the_minimum_of_least_squares() -> None:
+    """A slope of 0.5 with residuals as long as the line: total least squares is far from it."""
+    rng = np.random.default_rng(3)
+    x = rng.uniform(-0.4, 0.4, 4000)
+    records = np.column_stack((x, 0.5 * x + rng.uniform(-0.5, 0.5, 4000)))
+    slope = (records[:, 0] @ records[:, 1]) / (records[:, 0] @ records[:, 0])
+    found = {form: float(paper_regression.minimum(records, form)[0]) for form in paper_regression.MINIMA}
+    assert found["padded"] == pytest.approx(slope, abs=0.02)
+    assert found["record"] > slope + 0.5
+    assert found["angle"] > slope + 0.5
 
 
 def test_regression_in_the_paper_s_form(tmp_path: Path) -> None:
     curves = paper_regression.regress(plane(2000, 0.05), QUICK)
     subject = Subject("regression_paper", "error", QUICK, {"airfoil": curves})
     assert subject.at("airfoil", paper_regression.LEAST_SQUARES, 1.0) < 0.1
-    assert subject.at("airfoil", paper_regression.EXACT, 1.0) < 0.3
+    assert subject.at("airfoil", paper_regression.MINIMA["padded"], 1.0) < 0.1
+    assert subject.at("airfoil", paper_regression.EXACT, 1.0) < 0.5
     assert subject.at("airfoil", paper_regression.PRIVBAYES, 10.0) < 0.6
     page = regression_part(subject, None, tmp_path, {"airfoil": "airfoil"})["regression_paper"]
     assert "| PrivBayes, least squares |" in page
@@ -150,7 +167,7 @@ def test_classification_in_the_paper_s_form(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_parameters_are_tuned_for_every_number_of_records(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("papers.private_race.growth.FIXED", {"trigonometric": {}, "grid": {}})
+    monkeypatch.setattr("papers.private_race.kde.FIXED", {"trigonometric": {}, "grid": {}})
     found = tuned_growth(silent, sizes=(500, 50_000), repeats=3)
     few, many = found["trigonometric"]["chosen"]
     assert few <= many
@@ -159,4 +176,4 @@ def test_parameters_are_tuned_for_every_number_of_records(monkeypatch: pytest.Mo
 
 
 def test_results_name_the_version() -> None:
-    assert made_by("papers").startswith(hs.__version__)
+    assert made_by("papers.data").startswith(hs.__version__)

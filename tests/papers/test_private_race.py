@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from papers.private_race import anomalies, classification, regression, run
+from papers.private_race import __main__ as run
+from papers.private_race import anomalies, classification, regression
 from papers.private_race.curves import Settings, load_subject
 from papers.private_race.data import Dataset, split_records
 from papers.private_race.kernel_choice import stratified_folds

@@ -107,6 +107,12 @@ FURTHER: dict[str, tuple[Callable[[], Any], Any]] = {
         SPACE,
     ),
     "structured signs": (lambda: _race(hs.AngularKernel(3, bits=3, projection="structured"), SPACE), SPACE),
+    "signs of padded queries": (
+        lambda: _race(
+            hs.kernels.AsymmetricAngularKernel(3, bits=4, radius=9.0, query_radius=9.5), SPACE, width=16
+        ),
+        SPACE,
+    ),
     "folded signs": (lambda: _race(hs.AngularKernel(3, bits=40), SPACE), SPACE),
     "rows in a box": (lambda: _race(hs.EuclideanKernel(2, 1.0), PLANE, bounds=(0, 10)), PLANE),
     "powers of Manhattan rows": (lambda: _race(hs.ManhattanKernel(2, 1.0, power=3), PLANE), PLANE),

@@ -673,6 +673,7 @@ register_kernel(
     dense_records,
     kernels.AsymmetricAngularKernel(dim=4, bits=6),
     kernels.AsymmetricAngularKernel(dim=3, bits=4, power=10, radius=2.5),
+    kernels.AsymmetricAngularKernel(dim=3, bits=4, radius=1.5, query_radius=2.0),
 )
 register_kernel(set_records, kernels.JaccardKernel(), kernels.JaccardKernel(power=2))
 register_kernel(code_records, kernels.HammingKernel(dim=6), kernels.HammingKernel(dim=6, power=2))

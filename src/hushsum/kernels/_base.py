@@ -286,7 +286,7 @@ class BallSignsKernel(ProjectionKernel, KernelOfColumns, Protocol):
 
     @abstractmethod
     def directions(self, *, rows: int, seed: int) -> NDArray[np.float32]:
-        """The normals of the hash functions' planes, shape (rows, signs, dim + 1); public."""
+        """The normals of the hash functions' planes, shape (rows, signs, dim + 1 or more); public."""
 
 
 @runtime_checkable

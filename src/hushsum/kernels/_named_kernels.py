@@ -566,12 +566,13 @@ def _directions(batch: Batch) -> tuple[Floats, np.ndarray[Any, np.dtype[np.bool_
 @register
 @dataclass(frozen=True, slots=True)
 class AsymmetricAngularKernel(BallSignsKernel):
-    """``(1 − arccos(x·q/(radius·‖q‖))/π)**bits``: increasing in the inner product of a record and a query.
+    """``(1 − arccos(x·q/(radius·query_radius))/π)**bits``: increasing in the inner product of x and q.
 
     For losses of linear models. With a record z = (x, y) and the query (θ, −1) the inner product is a
     residual, and f(q) + f(−q) is a loss that is even in it; with a record and its class's sketch it is a
     margin. It is not a similarity: a record inside of the ball does not reach 1 with itself. Records longer
-    than ``radius`` are shortened to it; lengths of queries do not matter. Declared bounds are not taken.
+    than ``radius`` are shortened to it, and queries longer than ``query_radius``. Declared bounds are not
+    taken.
 
     Parameters
     ----------
@@ -583,24 +584,37 @@ class AsymmetricAngularKernel(BallSignsKernel):
         Multiplies the bits.
     radius : float, default 1.0
         The length that no record exceeds: declared, never computed from the records.
+    query_radius : float, optional
+        The length that no query exceeds. Without it ‖q‖ stands in its place: lengths of queries do not
+        matter then, and the loss of a linear model is a function of residual/‖(θ, −1)‖, which is not convex
+        and whose minimum is that of total least squares.
 
     Privacy
     -------
     A record is clipped, and gets one coordinate that makes it a unit vector, by operations on that record
-    alone, in a fixed order; then it adds 1 to one cell of each row, as for any kernel. What is done to
-    queries, which are public, makes no difference to Δ.
+    alone, in a fixed order, and another that is 0; then it adds 1 to one cell of each row, as for any kernel.
+    So a record that appears, disappears, is replaced, or appears twice changes as many cells by as much as
+    with any hash functions. What is done to queries, which are public, makes no difference to Δ.
 
     Notes
     -----
-    A record becomes (x, √(radius² − ‖x‖²))/radius and a query (q, 0); the hash of both is the signs of normal
-    projections. Two of them collide with the probability of their angle, whose cosine is x·q/(radius·‖q‖)
-    (Shrivastava and Li 2014; Neyshabur and Srebro 2015).
+    A record becomes u = (x, √(radius² − ‖x‖²), 0)/radius, a query v = (q, 0, √(query_radius² −
+    ‖q‖²))/query_radius; without a query radius the last coordinate is left out. The hash of both is the
+    signs of normal projections. u and v collide with the probability of their angle, whose cosine s is
+    x·q/(radius·query_radius) (Shrivastava and Li 2014; Neyshabur and Srebro 2015).
+
+    With p = bits·power ≥ 2 the loss f(q) + f(−q) is convex in q while ‖q‖ ≤ query_radius: a record's part is
+    g(s) + g(−s) with g(s) = (arccos(s)/π)^p, and s = cos t is linear in q. g''(s) is p·t^(p−2)·(p − 1 −
+    t·cot t)/(πᵖ·sin² t), which is not negative since t·cot t ≤ 1.
 
     Examples
     --------
     >>> kernel = AsymmetricAngularKernel(dim=2)
     >>> kernel.similarity([[0.5, 0.0]], [[1.0, 0.0], [0.0, 3.0], [-1.0, 0.0]]).round(3)
     array([[0.667, 0.5  , 0.333]])
+    >>> padded = AsymmetricAngularKernel(dim=2, query_radius=2.0)
+    >>> padded.similarity([[1.0, 0.0]], [[1.0, 0.0], [2.0, 0.0]]).round(3)
+    array([[0.667, 1.   ]])
     """
 
     name: ClassVar[str] = "asymmetric-angular"
@@ -610,22 +624,34 @@ class AsymmetricAngularKernel(BallSignsKernel):
     bits: int = 1
     power: int = 1
     radius: float = 1.0
+    query_radius: float | None = None
 
     def __post_init__(self) -> None:
         check_parameters(self)
         object.__setattr__(self, "bits", self._on_sphere().bits)
 
+    def parameters(self) -> dict[str, Any]:
+        """The constructor's arguments, as JSON values; a query radius only where one is given."""
+        found = super(AsymmetricAngularKernel, self).parameters()
+        return {name: value for name, value in found.items() if value is not None}
+
     def _on_sphere(self) -> AngularKernel:
         """The kernel of the vectors that are hashed."""
-        return AngularKernel(dim=self.dim + 1, bits=self.bits, power=self.power)
+        raised = self.dim + (1 if self.query_radius is None else 2)
+        return AngularKernel(dim=raised, bits=self.bits, power=self.power)
 
     def _prepared(self, data: object, box: Bounds | None, clip: bool, names: Sequence[str] | None) -> Batch:
         rows = dense_batch(data, self.dim, None, clip=clip, columns=names).arrays[0].astype(np.float64)
-        if clip:
-            vectors = on_sphere(clipped_to_ball(rows, self.radius) / self.radius)
-        else:
-            vectors = np.column_stack((rows, np.zeros(len(rows))))
-        return Batch((np.ascontiguousarray(vectors, np.float32),), len(rows))
+        limit = self.radius if clip else self.query_radius
+        if limit is not None:
+            rows = on_sphere(clipped_to_ball(rows, limit) / limit)
+        # Records and queries are raised by coordinates of their own, in which the other side is 0.
+        zero = np.zeros(len(rows))
+        if not clip:
+            rows = np.column_stack((rows[:, : self.dim], zero, rows[:, self.dim :]))
+        elif self.query_radius is not None:
+            rows = np.column_stack((rows, zero))
+        return Batch((np.ascontiguousarray(rows, np.float32),), len(rows))
 
     def distinct_hashes(self) -> int | None:
         """2^bits, while that is a number of cells one could have."""
@@ -636,11 +662,11 @@ class AsymmetricAngularKernel(BallSignsKernel):
         return self.bits * self.power
 
     def directions(self, *, rows: int, seed: int) -> NDArray[np.float32]:
-        """The normals of the hash functions' planes, shape (rows, bits·power, dim + 1); public."""
+        """The normals of the hash functions' planes, shape (rows, bits·power, dim + 1 or dim + 2); public."""
         return self._on_sphere().directions(rows=rows, seed=seed)
 
     def projections(self) -> Projections:
-        """The projections of the angular kernel with one column more."""
+        """The projections of the angular kernel of the raised vectors."""
         return self._on_sphere().projections()
 
     def _pairwise(self, records: Batch, queries: Batch) -> Floats:

@@ -163,6 +163,9 @@ _RULES: dict[str, Callable[[Any], float]] = {
     "radius": partial(
         _in_single_precision, "radius", digits=15, remedy="give the length that no record exceeds"
     ),
+    "query_radius": partial(
+        _in_single_precision, "query_radius", digits=15, remedy="give the length that no query exceeds"
+    ),
 }
 
 

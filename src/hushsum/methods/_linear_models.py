@@ -543,9 +543,13 @@ cells, and 2^p/(p(p − 1)/2) is least for p = 3 and p = 4.
 _CAUTION = 4.0
 
 
-def surrogate_tally(coordinates: int, *, rows: int, seed: int) -> Tally:
-    """An empty sketch for vectors of ``coordinates`` numbers in the unit ball."""
-    return race(AsymmetricAngularKernel(dim=coordinates, bits=BITS), rows=rows, width=1 << BITS, seed=seed)
+def surrogate_tally(coordinates: int, *, rows: int, seed: int, query_radius: float | None = None) -> Tally:
+    """An empty sketch for vectors of ``coordinates`` numbers in the unit ball.
+
+    ``query_radius`` is the length that no (θ, −1) exceeds, for the loss of a regression.
+    """
+    kernel = AsymmetricAngularKernel(dim=coordinates, bits=BITS, query_radius=query_radius)
+    return race(kernel, rows=rows, width=1 << BITS, seed=seed)
 
 
 def regression_records(features: Floats, target: Floats, length: float) -> Floats:
@@ -595,7 +599,7 @@ class SketchedMoments:
         table = function.table.astype(np.float64)
         singles = table @ patterns
         first = np.einsum("rk,rka->a", singles, planes) * math.sqrt(math.pi / 2.0) / (bits * rows)
-        second = np.zeros((kernel.dim + 1, kernel.dim + 1))
+        second = np.zeros((planes.shape[2], planes.shape[2]))
         squares = 0.0
         for i in range(bits):
             for j in range(i + 1, bits):
@@ -606,7 +610,8 @@ class SketchedMoments:
         second = (second + second.T) * (math.pi / 4.0 / pairs)
         sigma = math.pi / 2.0 * math.sqrt(squares / pairs / pairs / 2.0)
         first_sigma = math.sqrt(math.pi / 2.0 * float(np.mean(singles**2)) / (bits * rows))
-        return cls(second[:-1, :-1], first[:-1], sigma, first_sigma, function.count)
+        dim = kernel.dim
+        return cls(second[:dim, :dim], first[:dim], sigma, first_sigma, function.count)
 
 
 def fit_regression(sketch: ReleasedFunction, level: ReleasedFunction, length: float) -> Floats:
@@ -649,11 +654,62 @@ def _shrunken(means: Floats, deviation: float) -> Floats:
 def regression_loss(sketch: ReleasedFunction, thetas: Floats, length: float) -> Floats:
     """The surrogate loss of models θ, shape (n_models,): mean kernel values at both signs of (θ, −1).
 
-    For small residuals t it is 2^(1−p)·(1 + p(p − 1)/2·(2t/π)²) with t = (v − θ·φ)/‖(θ, −1)‖ in the sketch's
-    units, so its least values are those of the squared error, up to the length of (θ, −1).
+    With r = (v − θ·φ)/(scale·radius), radius that of queries, a record's loss is (½ + asin(r)/π)^p +
+    (½ − asin(r)/π)^p: convex in θ, and 2^(1−p)·(1 + p(p − 1)/2·(2r/π)² + O(r⁴)). So for residuals that are
+    small beside the radius its minimum is that of least squares. For a sketch without a query radius
+    ‖(θ, −1)‖ stands in its place, and the minimum is that of total least squares.
     """
     queries = np.column_stack((thetas / length, -np.ones(len(thetas))))
     return np.asarray(sketch(queries) + sketch(-queries))
+
+
+def fit_surrogate(
+    sketch: ReleasedFunction, level: ReleasedFunction, length: float, bound: float, *, seed: int
+) -> Floats:
+    """θ with v ≈ θ·φ of a low surrogate loss, with ‖θ‖ ≤ bound·length; starts from the mean of the target.
+
+    Coleman and Shrivastava (2021), section 4, with the target's mean from a release apart.
+    """
+    target = NoisyMoments.of(level)
+    count = max(level.count, 1.0)
+    assert sketch.kernel.dim is not None
+    start = np.zeros(sketch.kernel.dim - 1)
+    start[0] = _shrunken(target.cross[:1] / count, target.sigma / count)[0]
+    return length * descend(
+        lambda models: regression_loss(sketch, models * length, length), start, bound=bound, seed=seed
+    )
+
+
+def descend(
+    loss: Callable[[Floats], Floats],
+    start: Floats,
+    *,
+    bound: float,
+    seed: int,
+    spread: float = 1.0,
+    step: float = 0.03,
+    rounds: int = 100,
+    around: int = 32,
+) -> Floats:
+    """A point of low loss no longer than ``bound``, by steps against an approximate gradient; no derivatives.
+
+    The gradient is the mean slope along ``around`` random directions, from the losses on both sides of the
+    point at about the distance ``spread``. Steps are as long as ``step``/√round, and the mean of the last
+    half of the points is returned.
+    """
+    rng = np.random.default_rng(seed)
+    here, kept = start, np.zeros(len(start))
+    for turn in range(rounds):
+        aside = rng.normal(size=(around, len(here))) * (spread / math.sqrt(len(here)))
+        values = loss(np.concatenate((here + aside, here - aside)))
+        slope = (values[:around] - values[around:]) @ aside
+        size = float(np.linalg.norm(slope))
+        if size > 0.0:
+            here = here - slope / size * (step / math.sqrt(1.0 + turn))
+            here = here * min(1.0, bound / max(float(np.linalg.norm(here)), 1e-300))
+        if turn >= rounds // 2:
+            kept = kept + here / (rounds - rounds // 2)
+    return kept
 
 
 def fit_classifier(

@@ -28,6 +28,7 @@ from hushsum.methods import (
     fit_ops,
     fit_regression,
     fit_squares,
+    fit_surrogate,
     regression_records,
     rows_for_moments,
     solve_adaptive,
@@ -108,13 +109,15 @@ class FromSketch(FromMoments):
     """The surrogate loss of a sketch, and the target's mean."""
 
     rows: int
+    query_radius: float | None = None
     pure_noise: ClassVar[Mechanism] = Mechanism.of(LAPLACE) + PURE_NOISE
 
     def start(self, ball: UnitBall, seed: int) -> tuple[Tally, Tally]:
         """An empty sketch, and empty moments of the target alone."""
         low, high = ball.bounds.low[-1], ball.bounds.high[-1]
         level = Tally(Moments(UnitBall(Bounds((low,), (high,)))))
-        return surrogate_tally(ball.features + 1, rows=self.rows, seed=seed), level
+        sketch = surrogate_tally(ball.features + 1, rows=self.rows, seed=seed, query_radius=self.query_radius)
+        return sketch, level
 
     def count(self, secret: tuple[Tally, Tally], ball: UnitBall, records: Floats) -> None:
         """Add to both."""
@@ -250,7 +253,8 @@ CALIBRATIONS = ("tight", "as-published")
 UNDECLARED = 10_000
 """The number of records that ranges are chosen for where none is declared."""
 _ON_RECORDS = ("objective", "ops", "adaops")
-REGRESSION_METHODS = ("adassp", "ssp", "sketch", "objective", "ops", "adaops")
+REGRESSION_METHODS = ("adassp", "ssp", "sketch", "surrogate", "objective", "ops", "adaops")
+_SKETCHED = ("sketch", "surrogate")
 
 _MOST_NOISE = 1.0
 _MOST_PURE_NOISE = 0.1
@@ -426,8 +430,9 @@ class PrivateRegressor(RegressionModel, LinearModel):
     method: str = setting(
         "auto",
         "adassp: perturbed sums of products in integers, and a ridge chosen from them; streams. ssp: the "
-        "same without a ridge. sketch: the private RACE sketch through its surrogate loss; streams, and the "
-        "sketch answers other questions too. objective: objective perturbation. ops, adaops: one sample "
+        "same without a ridge. sketch: second moments that the private RACE sketch shows; streams, and the "
+        "sketch answers other questions too. surrogate: the paper's loss on that sketch, minimised without "
+        "derivatives. objective: objective perturbation. ops, adaops: one sample "
         "from a posterior. The last three keep the clipped records, in secret, until the release. auto: the "
         "one with the least predicted error, from declared quantities alone.",
         choices=("auto", *REGRESSION_METHODS),
@@ -437,15 +442,18 @@ class PrivateRegressor(RegressionModel, LinearModel):
     )
     column_scaling: str = setting(
         "auto",
-        "The ranges that adassp, ssp and sketch work in: the declared bounds, or (quantiles) narrower ones "
-        "within them, by private quartiles of each column and of the target. A tenth of the budget pays for "
-        "them, and records are kept, in secret, until the release. auto: quantiles, without a radius and "
-        "where their noise is predicted to be small for the declared number of records, or 10,000; else "
-        "bounds.",
+        "The ranges that adassp, ssp, sketch and surrogate work in: the declared bounds, or (quantiles) "
+        "narrower ones within them, by private quartiles of each column and of the target. A tenth of the "
+        "budget pays for them, and records are kept, in secret, until the release. auto: quantiles, "
+        "without a radius and where their noise is predicted to be small for the declared number of "
+        "records, or 10,000; else bounds.",
         choices=("auto", *SCALINGS),
     )
     theta_bound: float = setting(
-        2.0, "Of objective and ops: how long the parameter vector may be in units of the unit ball.", above=0
+        2.0,
+        "How long the parameter vector may be: of objective and ops in units of the unit ball, of "
+        "surrogate for columns and a target between −1 and 1.",
+        above=0,
     )
     calibration: str = setting(
         "tight",
@@ -506,6 +514,7 @@ class PrivateRegressor(RegressionModel, LinearModel):
         bound = self.theta_bound
         methods: dict[str, LinearMethod] = {
             "sketch": FromSketch(self.rows),
+            "surrogate": FromSketch(self.rows, math.hypot(bound, 1.0)),
             "objective": FromRecords(OBJECTIVE_PERTURBATION, partial(fit_squares, theta_bound=bound), True),
             "ops": FromRecords(POSTERIOR_SAMPLE, partial(fit_ops, theta_bound=bound), True),
             "adaops": FromRecords(POSTERIOR_SAMPLE, fit_adaops, False),
@@ -518,6 +527,9 @@ class PrivateRegressor(RegressionModel, LinearModel):
         counted: Any = bundle.parts[name]
         if counted.count < _STANDARD_ERRORS[name] * counted.count_stderr:
             return np.zeros(ball.features)
+        if bundle.about["method"] == "surrogate":
+            sketch, seed = bundle.parts["sketch"], bundle.about["seed"]
+            return fit_surrogate(sketch, counted, ball.length, self.theta_bound, seed=seed)
         if sketched:
             return fit_regression(bundle.parts["sketch"], counted, ball.length)
         solve = solve_plain if bundle.about["method"] == "ssp" else solve_adaptive
@@ -532,7 +544,7 @@ class PrivateRegressor(RegressionModel, LinearModel):
 
     def _keeps(self, n_features: int) -> bool:
         # Which method "auto" takes is not known before the columns are.
-        if self.method in KEEPING or (self.method != "sketch" and self.calibration != "tight"):
+        if self.method in KEEPING or (self.method not in _SKETCHED and self.calibration != "tight"):
             return True
         return self._scaling(n_features) == QUANTILES
 

@@ -68,7 +68,7 @@ def slow(kernel: Kernel, x: Any, q: Any) -> float:
     if isinstance(kernel, hs.kernels.AsymmetricAngularKernel):
         length = max(math.hypot(*x), kernel.radius)
         dot = sum(i * j for i, j in zip(x, q, strict=True))
-        cosine = dot / (length * math.hypot(*q))
+        cosine = dot / (length * max(math.hypot(*q), kernel.query_radius or 0.0))
         angle = math.acos(max(-1.0, min(1.0, cosine)))
         return float((1.0 - angle / math.pi) ** (kernel.bits * kernel.power))
     if isinstance(kernel, hs.GaussianKernel):

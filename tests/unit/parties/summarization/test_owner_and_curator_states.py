@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hushsum.baselines.summarization import PublishedParameters
 from hushsum.errors import ClaimError, FileRefused, UsageError
 from hushsum.parties.summarization import (
     AUCTION,
@@ -189,7 +188,6 @@ def test_the_claims_add_up_over_rounds() -> None:
     claims = claims_of(curator)
     assert claims.owners.rho == 1.0
     assert claims.together.rho == 2.0
-    assert claims.epsilon(1e-5) > PublishedParameters().composed(curator.terms.size)[0]
     assert "No protection" in claims.owners.sentence(), "seeded noise claims nothing"
 
 

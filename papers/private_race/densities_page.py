@@ -1,31 +1,123 @@
-"""DENSITIES.md: figures 3 and 7 and tables 1 and 3 in the form of the paper.
-
-``python -m papers.private_race.kde_report`` draws on ``python -m benchmarks comparison`` and on
-``results/table2.json`` (from ``table2_run``), and measures what ``results/kde.json`` does not have yet;
-``--again`` names parts of it to be measured anew, and ``--report`` measures nothing.
-"""
+"""DENSITIES.md: figures 3 and 7 and tables 1 and 3 in the form of the paper."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 from benchmarks.data import CONTESTS
 from benchmarks.writer import Results
-from papers.data import output_folder
 from papers.pages import fill_page
-from papers.private_race.growth import FIXED, growth, tuned_growth
-from papers.private_race.kde import curves_of, reduced_errors
-from papers.private_race.kde_figures import draw_curves, draw_errors
+from papers.private_race.drawing import GREEN, ORANGE, PURPLE, SKY, panel_figure
+from papers.private_race.figure3_report import one_kernel_section
+from papers.private_race.kde import FIXED, curves_of, growth, reduced_errors, tuned_growth
 from papers.private_race.table2_report import table2_section
 from papers.private_race.tables import markdown_table
 from papers.provenance import made_by
 from papers.result_files import update_file
+
+from hushsum.plotting import BLUE, FAINT, INK, VERMILION, save_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+YELLOW: Final = "#B8A800"
+LINES: Final = {
+    "auto": ("auto (grid, Fourier features)", BLUE, "-", "o"),
+    "sketch, Laplace": ("RACE", INK, "-", "s"),
+    "bernstein": ("Bernstein", PURPLE, "-", "P"),
+    "fourier_series": ("spectral", ORANGE, "-", "D"),
+    "privbayes": ("PrivBayes", FAINT, "-", "x"),
+    "histogram": ("histogram", GREEN, "-", "^"),
+    "kme": ("KME (δ = 1e-6)", YELLOW, "--", ">"),
+    "pfda": ("PFDA (δ = 1e-6)", VERMILION, "--", "<"),
+    "auto, δ": ("auto (δ = 1e-6)", SKY, "--", "o"),
+}
+
+
+def draw_errors(
+    cells: Sequence[dict[str, Any]], panels: dict[str, tuple[str, str]], path: Path, *, methods: Sequence[str]
+) -> None:
+    """One panel a data set: ``panels`` maps its name to a title and the measure to draw."""
+    columns = min(len(panels), 2)
+    rows = 2 if columns > 1 else 3
+    figure, axes = panel_figure(len(panels), columns=columns, legend_rows=rows, across=3.7)
+    for one, (name, (title, measure)) in zip(axes, panels.items(), strict=True):
+        for method in methods:
+            points = sorted(_points(cells, name, method, measure))
+            if points:
+                label, color, style, marker = LINES[method]
+                one.plot(
+                    *zip(*points, strict=True), style, color=color, marker=marker, markersize=4, label=label,
+                    linewidth=2.2 if method.startswith("auto") else 1.3,
+                )  # fmt: skip
+        one.set_xscale("log")
+        one.set_yscale("log")
+        one.set_xticks([0.05, 0.1, 0.5, 1, 2], ["0.05", "0.1", "0.5", "1", "2"])
+        one.minorticks_off()
+        one.set_xlabel("ε", color=INK, fontsize=10)
+        one.set_title(title, fontsize=10, color=INK, fontweight="bold", loc="left")
+        one.set_ylabel("L2 error of the function" if measure == "rms" else "mean relative error", fontsize=9)
+    _legend(figure, axes, rows)
+    save_figure(figure, path)
+
+
+def _points(
+    cells: Sequence[dict[str, Any]], name: str, method: str, measure: str
+) -> list[tuple[float, float]]:
+    with_delta = method in ("kme", "pfda", "auto, δ")
+    hashed = method == "sketch, Laplace"
+    return [
+        (cell["epsilon"], cell[measure])
+        for cell in cells
+        if cell["data"] == name
+        and cell["method"] == method.removesuffix(", δ")
+        and (cell["delta"] > 0) is with_delta
+        and ("own kernel" in cell["note"]) is hashed
+    ]
+
+
+def _legend(figure: Any, axes: Sequence[Axes], rows: int) -> None:
+    found: dict[str, Any] = {}
+    for one in axes:
+        for handle, label in zip(*one.get_legend_handles_labels(), strict=True):
+            found.setdefault(label, handle)
+    figure.legend(
+        found.values(), found.keys(), loc="lower center", ncols=-(-len(found) // rows), frameon=False,
+        fontsize=8.5, labelcolor=INK,
+    )  # fmt: skip
+
+
+def draw_curves(curves: dict[str, dict[str, list[float]]], titles: dict[str, str], path: Path) -> None:
+    """The released functions of salaries at ε = 1 over the exact one: a row a city, a panel a method."""
+    from matplotlib.figure import Figure
+
+    methods = [name for name in next(iter(curves.values())) if name != "exact"]
+    figure = Figure(figsize=(2.0 * len(methods) + 0.5, 1.9 * len(curves) + 0.7), dpi=130, facecolor="white")
+    axes = figure.subplots(len(curves), len(methods), squeeze=False, sharex=True, sharey="row")
+    dollars = np.linspace(10, 250, 200)
+    for row, (city, values) in enumerate(curves.items()):
+        for one, method in zip(axes[row], methods, strict=True):
+            one.plot(dollars, values["exact"], color=FAINT, linewidth=2.4)
+            one.plot(dollars, values[method], color=BLUE, linewidth=1.0)
+            one.tick_params(colors=INK, labelsize=7.5, length=2, color=FAINT)
+            for side in ("top", "right"):
+                one.spines[side].set_visible(False)
+            if row == 0:
+                label = {"race": "RACE", "auto": "auto"}.get(method, LINES.get(method, (method,))[0])
+                one.set_title(label.partition(" (")[0], fontsize=9, color=INK, fontweight="bold", loc="left")
+        axes[row][0].set_ylabel(titles[city], fontsize=8.5, color=INK)
+    for one in axes[-1]:
+        one.set_xlabel("salary, thousand $", fontsize=8, color=INK)
+    figure.subplots_adjust(left=0.05, right=0.995, top=0.93, bottom=0.13, wspace=0.12, hspace=0.15)
+    save_figure(figure, path)
+
 
 _HERE = Path(__file__).parent
 _RACE = Results("comparison")
@@ -59,30 +151,21 @@ PUBLISHED_TIMES: Final = {
 _NAMES: Final = {"bernstein": "Bernstein", "kme": "KME"}
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure what is missing, and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--report", action="store_true", help="only the page, from earlier results")
-    parser.add_argument("--again", nargs="+", default=[], choices=list(PARTS), help="measure these anew")
-    parser.add_argument("--only", nargs="+", choices=list(PARTS), help="measure no others")
-    parser.add_argument("--output", type=Path, default=output_folder(_HERE, quick=False))
-    options = parser.parse_args(arguments)
-    race = _RACE.read()
-    if race is None:
-        raise SystemExit(f"{_RACE.raw} is missing; run python -m benchmarks comparison first")
-    own = options.output / "results" / "kde.json"
-    own.parent.mkdir(parents=True, exist_ok=True)
-    for name, measured in PARTS.items():
-        known = json.loads(own.read_text(encoding="utf-8")) if own.is_file() else {}
-        if options.report or (options.only and name not in options.only):
-            continue
-        if name not in known or name in options.again:
-            _keep(own, name, measured())
-    found: dict[str, Any] = json.loads(own.read_text(encoding="utf-8"))
-    table2 = options.output / "results" / "table2.json"
-    held_out = json.loads(table2.read_text(encoding="utf-8")) if table2.is_file() else []
-    print(write_page(race, found, held_out, options.output))
-    return 0
+def measure(file: Path, names: Sequence[str]) -> None:
+    """Measure parts of ``kde.json`` anew."""
+    for name in names:
+        _keep(file, name, PARTS[name]())
+
+
+def write(output: Path) -> Path:
+    """The page, with what results there are."""
+    results = output / "results"
+    kde, table2, one = (results / f"{name}.json" for name in ("kde", "table2", "figure3"))
+    own, held_out, measured = (
+        json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
+        for file in (kde, table2, one)
+    )
+    return write_page(_RACE.read(), own, held_out, measured, output)
 
 
 def _keep(file: Path, part: str, measured: Any) -> None:
@@ -91,7 +174,7 @@ def _keep(file: Path, part: str, measured: Any) -> None:
     def change(found: dict[str, Any] | None) -> str:
         document = found or {}
         document[part] = measured
-        document.setdefault("versions", {})[part] = made_by("papers/private_race")
+        document.setdefault("versions", {})[part] = made_by("papers.private_race.kde")
         return json.dumps(document, ensure_ascii=False) + "\n"
 
     update_file(file, change)
@@ -111,11 +194,27 @@ PARTS: Final[dict[str, Callable[[], Any]]] = {
 
 
 def write_page(
-    race: dict[str, Any], own: dict[str, Any], held_out: Sequence[dict[str, Any]], output: Path
+    race: dict[str, Any] | None,
+    own: dict[str, Any] | None,
+    held_out: Sequence[dict[str, Any]] | None,
+    one_kernel: Sequence[dict[str, Any]] | None,
+    output: Path,
 ) -> Path:
-    """Draw the figures and write the page; returns it."""
+    """Draw the figures and write the page; returns it. Parts without results stay as they are."""
     figures = output / "figures"
     figures.mkdir(exist_ok=True)
+    parts = {}
+    if one_kernel:
+        parts["one_kernel"] = one_kernel_section(one_kernel, figures)
+    if held_out:
+        parts["table2"] = table2_section(held_out, figures)
+    if race is not None and own is not None and {"growth", "curves", "reduced"} <= own.keys():
+        parts |= _of_comparison(race, own, figures)
+    return fill_page(_HERE / "DENSITIES.md", parts, output)
+
+
+def _of_comparison(race: dict[str, Any], own: dict[str, Any], figures: Path) -> dict[str, str]:
+    """What ``benchmarks comparison`` measured, and the parts of ``kde.json``."""
     cells = race["cells"]
     names = [
         "auto",
@@ -139,14 +238,12 @@ def write_page(
         methods=["auto", "auto, δ", "sketch, Laplace", "bernstein", "kme"],
     )  # fmt: skip
     tuned = {name: own.get(f"tuned_growth {name}", {}).get(name) for name in FIXED}
-    parts = {
+    return {
         "reduced": _reduced(own["reduced"]),
-        "table2": table2_section(held_out, figures),
         "table1": _table_1(own["growth"], tuned),
         "table3": _table_3(cells, race["exact"]),
         "versions": _made(own),
     }
-    return fill_page(_HERE / "DENSITIES.md", parts, output)
 
 
 def _reduced(reduced: Sequence[dict[str, Any]]) -> str:
@@ -189,7 +286,7 @@ def _table_1(growth_of: dict[str, Any], tuned: dict[str, Any]) -> str:
 def _made(own: dict[str, Any]) -> str:
     versions = own.get("versions", {})
     said = [
-        f"{name} by hushsum {versions.get(name, '(version not recorded)')}" for name in PARTS if name in own
+        f"{name} by hushsum {versions.get(name, '(sources not recorded)')}" for name in PARTS if name in own
     ]
     return f"Parts of `results/kde.json`: {'; '.join(said)}.\n"
 
@@ -226,7 +323,3 @@ def _table_3(cells: Sequence[dict[str, Any]], exact: Sequence[dict[str, Any]]) -
 
 def _microseconds(seconds: float) -> str:
     return f"{seconds * 1e6:.0f} µs" if seconds < 1e-3 else f"{seconds * 1e3:.2g} ms"
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -1,39 +1,34 @@
-"""Run the comparison, cell by cell; ``python -m papers.summarization.run mnist``, or another name below.
-
-A cell is one method at one size under one seed. Those with results are not run again, so the command can be
-stopped at any time, or given ``--minutes`` to stop by itself; remove rows from the JSON file to run them
-anew. ``report`` writes the page from the results there are. ``--quick`` has two repetitions of small
-summaries and writes to ``build/summarization``. Data: ``python -m papers.data``. All of
-it takes hours.
-"""
+"""All experiments of private summarization: ``python -m papers.summarization``, or ``--quick``."""
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import json
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from papers.data import output_folder
+from papers.command import Step, run_paper
 from papers.summarization.data import Setting, census, mnist, mnist_paper
 from papers.summarization.experiments import Comparison
 from papers.summarization.groups import run_groups
 from papers.summarization.many_owners import run_many_owners
+from papers.summarization.protocol import SIZES, run_protocol
 from papers.summarization.references import run_references
 from papers.summarization.report import write_report
 
-HERE = Path(__file__).parent
-METHODS = ("greedy", "greedy_exact", "uniform", "threshold", "published", "h2", "fresh")
-REFERENCES = ("greedy", "greedy_exact", "uniform", "published")
+METHODS = ("greedy", "greedy_exact", "uniform", "threshold", "published", "published_batches", "h2", "fresh")
+REFERENCES = ("greedy", "greedy_exact", "uniform", "published_batches", "published")
 EPSILONS = (2.0, 1.0)
 FEATURES = {"mnist": 500, "mnist_paper": 500, "census": 200}
 SETTINGS: dict[str, Callable[[int], Setting]] = {"mnist": mnist, "mnist_paper": mnist_paper, "census": census}
 ALONE = ("owners", "groups", "references")
+PROTOCOL = "protocol"
 
 Row = dict[str, Any]
 Cell = tuple[str, int, float | None]
@@ -84,7 +79,7 @@ def run(name: str, methods: Sequence[str], extent: Extent, output: Path, until: 
             rows.append(comparison.cell(*cell))
             print(json.dumps(rows[-1]), flush=True)
             rows.sort(key=lambda row: (row["seed"], row["method"], row.get("epsilon") or 0.0, row["size"]))
-            _write(path, rows)
+            keep(path, rows)
     return True
 
 
@@ -100,43 +95,42 @@ def run_alone(name: str, quick: bool) -> list[Row]:
     return run_many_owners(load, size=200, owners=(4, 10), repetitions=1) if quick else run_many_owners(load)
 
 
-def _write(path: Path, rows: list[Row]) -> None:
+def keep(path: Path, rows: list[Row]) -> None:
+    """Replace a file of rows in one step."""
     lines = ",\n ".join(json.dumps(row) for row in rows)
     part = path.with_suffix(".part")
     part.write_text(f"[{lines}]\n", encoding="utf-8")
     os.replace(part, path)
 
 
+def _cells(name: str, output: Path, quick: bool) -> None:
+    run(name, METHODS, QUICK if quick else Extent(), output)
+
+
+def _protocol(output: Path, quick: bool) -> None:
+    settings = {name: (load, FEATURES[name]) for name, load in SETTINGS.items()}
+    sizes, times = (QUICK.sizes, QUICK.repetitions) if quick else (SIZES, Extent().repetitions)
+    run_protocol(settings, output / f"{PROTOCOL}.json", sizes=sizes, repetitions=times)
+
+
+def _alone(name: str, output: Path, quick: bool) -> None:
+    keep(output / f"{name}.json", run_alone(name, quick))
+
+
+STEPS: Final = [
+    Step("census", "papers.summarization.experiments", partial(_cells, "census"), (7200.0, 30.0)),
+    Step("mnist_paper", "papers.summarization.experiments", partial(_cells, "mnist_paper"), (36_000.0, 60.0)),
+    Step("mnist", "papers.summarization.experiments", partial(_cells, "mnist"), (36_000.0, 60.0)),
+    Step(PROTOCOL, "papers.summarization.protocol", _protocol, (7200.0, 60.0)),
+    *(Step(name, "papers.summarization.experiments", partial(_alone, name), (900.0, 20.0)) for name in ALONE),
+]
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one setting, or write the report from the results there are."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("what", choices=[*SETTINGS, *ALONE, "report", "all"])
-    parser.add_argument("--quick", action="store_true", help="two repetitions of small summaries")
-    parser.add_argument("--output", type=Path, help="where results, figures and the report go")
-    parser.add_argument("--repetitions", type=int, help="seeds from 0 on; 10 by default")
-    parser.add_argument("--sizes", help="only these, with commas between them")
-    parser.add_argument("--methods", default=",".join(METHODS))
-    parser.add_argument("--minutes", type=float, default=float("inf"))
-    options = parser.parse_args(arguments)
-    output: Path = options.output or output_folder(HERE, quick=options.quick)
-    output.mkdir(parents=True, exist_ok=True)
-    extent = QUICK if options.quick else Extent()
-    sizes = extent.sizes if options.sizes is None else tuple(int(each) for each in options.sizes.split(","))
-    extent = Extent(sizes, extent.compared, options.repetitions or extent.repetitions)
-    until = time.monotonic() + 60.0 * options.minutes
-    complete = True
-    for name in (*SETTINGS, *ALONE):
-        if options.what not in (name, "all"):
-            continue
-        if name in ALONE:
-            _write(output / f"{name}.json", run_alone(name, options.quick))
-        else:
-            complete &= run(name, options.methods.split(","), extent, output, until)
-    print(write_report(output))
-    if not complete:
-        raise SystemExit("cells are missing; run the same command again")
-    return 0
+    """Run what is missing, and write the page."""
+    given = Path(__file__).parent, STEPS, lambda output: [write_report(output)]
+    return run_paper(str(__doc__), *given, arguments)
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    sys.exit(main())
