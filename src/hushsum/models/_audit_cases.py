@@ -26,7 +26,7 @@ from hushsum.records import Bounds
 from hushsum.releases import CoefficientFunction
 
 from ._accuracy import part_of, terms_of
-from ._classifier import PrivateClassifier, after_scaling
+from ._classifier import CALIBRATING, PrivateClassifier, after_scaling
 from ._clusters import (
     LENGTHS_PART,
     SQUARES,
@@ -170,7 +170,7 @@ def _scaled_classes(number: int, promise: Promise) -> Separated:
 
     Each record has the whole length, whatever the scaling of the columns is.
 
-    Of the two steps the sums by class are audited, in the units of the columns that were released in the same
+    Of the three steps the sums by class are audited, in units of the columns that were released in the same
     call, against the part of the promise that is left to them. An auditor sees the scaling too.
     """
     assert promise.epsilon is not None
@@ -187,6 +187,7 @@ def _scaled_classes(number: int, promise: Promise) -> Separated:
             classes=[0, 1],
             method="discriminant",
             column_scaling="quantiles",
+            rule="map",
             max_per_unit=number,
         ).fit(*sides[side], units=[*range(60), *[60] * number][: len(sides[side][1])])
         function, found = model.released_.parts["moments"], model.released_.arrays["scaling"]
@@ -204,7 +205,7 @@ def _scaled_classes(number: int, promise: Promise) -> Separated:
         return np.array([released(side)[0]])
 
     _, distance = released(0)
-    allowed = allowed_distance(after_scaling(promise))
+    allowed = allowed_distance(part_of(after_scaling(promise), 1 - CALIBRATING))
     exact = np.zeros(1), np.array([distance])
     return Separated(exact, release, np.ones((1, 1)), allowed, normal_chances(distance))
 

@@ -155,6 +155,8 @@ Reading = SketchReading | MomentsReading | LogisticReading
 UNDECLARED = 10_000
 """The number of records that a method is chosen for where none is declared."""
 _PART, _SCALING = "moments", "scaling"
+CALIBRATING: Final = Fraction(1, 8)
+"""The part of what is left after histograms that fits logits to the scores of means or discriminant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +264,8 @@ class KeptVectors(MomentsByClass):
     """
 
     scaled: bool = True
+    calibrated: bool = False
+    """Whether logits are fitted to the scores of the classes."""
 
     def start(self, seed: int, promise: Promise) -> KeptRecords:
         """Nothing kept yet."""
@@ -304,11 +308,19 @@ class KeptVectors(MomentsByClass):
         vectors, scaling = self.scaled_vectors(X, promise)
         rest = self.remaining(promise)
         tally = Tally(self.basis(rest)).add(np.column_stack((codes, vectors)))
-        return Drawn({_PART: tally.release(**terms_of(rest), count_share=TOTAL_SHARE)}, scaling)
+        spent = terms_of(part_of(rest, 1 - CALIBRATING) if self.calibrated else rest)
+        part = tally.release(**spent, count_share=TOTAL_SHARE)
+        if not self.calibrated:
+            return Drawn({_PART: part}, scaling)
+        steps = LogisticSteps(self.classes, self.classes, part_of(rest, CALIBRATING))
+        return Drawn({_PART: part}, {**scaling, **steps.calibrated(LinearRule.of(part), vectors, codes)})
 
     def open(self, bundle: Bundle) -> MomentsReading | LogisticReading:
-        """A linear rule of vectors in units of the columns."""
-        return MomentsReading(self.rule(bundle), self.vectors_of(bundle))
+        """A linear rule of vectors in units of the columns, or the logits that were fitted to its scores."""
+        rule, vectors, size = self.rule(bundle), self.vectors_of(bundle), self.classes
+        if not self.calibrated:
+            return MomentsReading(rule, vectors)
+        return LogisticReading.of(bundle.arrays, size, size, lambda X: rule.compared(vectors(X)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -533,7 +545,14 @@ class PrivateClassifier(ClassificationModel, KernelModel):
         """Whether records are kept until the release."""
         method = self._choose(dim, self.records or UNDECLARED, self._promise())
         # Of a model that was loaded, public rows are unknown, and they leave columns in units of the bounds.
-        return method == LOGISTIC or (self._digest is None and self._scaling(dim, method) == QUANTILES)
+        scaled = self._digest is None and self._scaling(dim, method) == QUANTILES
+        return method == LOGISTIC or scaled or self._calibrates(dim, method)
+
+    def _calibrates(self, dim: int, method: str) -> bool:
+        """Whether logits are fitted to the scores of means or discriminant, for which records are kept."""
+        learned = self.public is not None or self._digest is not None
+        fits = not learned and can_be_kept(dim, self.records or UNDECLARED)
+        return self.rule == MAP and method in (MEANS, DISCRIMINANT) and fits
 
     def _mechanism(self, promise: Promise, n_features: int | None) -> Mechanism:
         """Hash rows, of which a record changes one cell each, always have less variance by Laplace noise."""
@@ -574,7 +593,10 @@ class PrivateClassifier(ClassificationModel, KernelModel):
         given = self.column_bounds(), self.method_, records, self._ball(dim), transform, self._digest
         if self.method_ == LOGISTIC:
             return GradientSteps(classes, dim, *given, scaled=scaled)
-        return (KeptVectors if scaled else MomentsByClass)(classes, dim, *given)
+        calibrated = self._calibrates(dim, self.method_)
+        if scaled or calibrated:
+            return KeptVectors(classes, dim, *given, scaled=scaled, calibrated=calibrated)
+        return MomentsByClass(classes, dim, *given)
 
     def _start(self, seed: int) -> tuple[Any, Any]:
         """The strategy, with the transformation learned from public rows, and what it counts into."""

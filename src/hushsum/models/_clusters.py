@@ -400,7 +400,7 @@ class Crowd:
         dim, radius = rows.shape[1], max(float(np.linalg.norm(half_widths)), NARROWEST)
         box = Partition(np.zeros((1, dim)), np.array([radius]))
         found = parts.measure(rows, box, DIAGONAL, FIRST)
-        fewest = max(float(found.counts[0]) - _FEWER * found.count_noise, 1.0)
+        fewest = max(float(found.counts[0]) - _FEWER * found.count_noise, found.count_noise)
         if _error_of_mean(dim, parts.promise, _AGAIN) > _HIDDEN * fewest:
             found = parts.measure(rows, box, DIAGONAL, _AGAIN)
         number, doubt = float(found.counts[0]), found.count_noise

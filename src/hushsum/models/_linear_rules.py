@@ -207,6 +207,18 @@ class LinearRule:
             radius=basis.radius,
         )
 
+    def compared(self, vectors: Floats) -> Floats:
+        """The scores of the classes, less their mean, in units of a typical score."""
+        units = clipped_to_ball(vectors, self.radius) / self.radius
+        # Column by column, so that the score of a record depends on it alone, bit for bit.
+        apart = self.weights - self.weights.mean(axis=0)
+        level = self.offsets - self.offsets.mean()
+        scores = np.zeros((len(units), len(apart))) - level
+        for column in range(units.shape[1]):
+            scores += (units[:, column] - self.center[column])[:, None] * apart[:, column]
+        size = float(np.sqrt(2.0 * np.maximum(self.offsets, 0.0)).mean())
+        return np.asarray(scores / (size or 1.0))
+
     def probabilities(self, vectors: Floats, rule: str) -> Floats:
         """The probability of each class for each vector, shape (n_vectors, classes)."""
         classes = len(self.counts)
@@ -416,13 +428,38 @@ class LogisticSteps:
         """
         counts, error = class_counts(codes, self.classes, part_of(self.promise, STEPS_COUNT_SHARE))
         sizes = np.maximum(counts, _FLOOR * error)
-        shares, records = sizes / sizes.sum(), float(sizes.sum())
+        seen = counts.sum() >= _ENOUGH * error * math.sqrt(self.classes)
+        shares = sizes / sizes.sum() if seen else shares_within_noise(counts, np.full(self.classes, error))
+        return self._weighed(vectors, codes, counts, shares, float(sizes.sum()), seen=seen)
+
+    def calibrated(self, rule: LinearRule, vectors: Floats, codes: NDArray[Any]) -> dict[str, Floats]:
+        """The same for the scores of a released rule in place of columns; with the numbers of its classes.
+
+        Noise in the moments behind a rule shrinks its scores, by how much depends on the directions in which
+        classes differ, and where there are no second moments nothing tells how far scores spread. Steps in as
+        many columns as there are classes have little noise, and find the logits.
+        """
+        seen, sizes = len(rule.known) > 0, np.exp(rule.log_priors)
+        shares = sizes / sizes.sum() if seen else rule.shares
+        records = max(float(rule.counts.sum()), 1.0)
+        return self._weighed(rule.compared(vectors), codes, rule.counts, shares, records, seen=seen)
+
+    def _weighed(
+        self,
+        vectors: Floats,
+        codes: NDArray[Any],
+        counts: Floats,
+        shares: Floats,
+        records: float,
+        *,
+        seen: bool,
+    ) -> dict[str, Floats]:
         longer = replace(self, spare=_SPARE)
         steps = longer if longer.slope_noise(records) < _SMALL_NOISE else self
-        weights = steps.descent(vectors, codes, np.log(shares), records)
-        if counts.sum() < _ENOUGH * error * math.sqrt(self.classes):
-            shares = shares_within_noise(counts, np.full(self.classes, error))
-            weights = np.column_stack((np.zeros((self.classes, self.dim)), np.log(shares)))
+        levels = np.log(shares)
+        weights = np.column_stack((np.zeros((self.classes, self.dim)), levels))
+        if seen:
+            weights = steps.descent(vectors, codes, levels, records)
         return {"weights": weights, "counts": np.maximum(counts, 0.0), "shares": shares}
 
     def descent(self, vectors: Floats, codes: NDArray[Any], levels: Floats, records: float) -> Floats:
