@@ -4,9 +4,9 @@
 
 Sets are those of ADBench (files NAME.npz with an array X), at most 10,000 records of each, every column in
 units of its range, which is declared. diffprivlib (0.6.6) is compared where it can be imported; it has pure ε
-alone. The constants of the model were chosen on `TUNED`. After a first run on `SCORED`, to which 37_Stamps then
-belonged, one of them was changed, since a few hundred records in few columns had lost too much to the first
-step; `FRESH` were measured after that alone.
+alone. The constants of the model were chosen on `TUNED`. After a first run on `SCORED`, with 37_Stamps, one
+of them was changed, since a few hundred records in few columns had lost too much to the first step; `FRESH`
+were measured after that alone.
 """
 
 from __future__ import annotations

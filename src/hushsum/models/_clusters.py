@@ -778,10 +778,10 @@ class PrivateKMeans(ClusterModel):
     -------
     Unit: one record; neighbours: add/remove. ``fit`` releases, in steps, the number, the sum and the squares
     of the records of each cell of a public partition, with exact integer noise; every partition follows from
-    tables released before. A tenth of the budget finds where the records are; 45 % cut cells in two, where
-    they vary most; k-means of these cells is post-processing; 42.5 % move the centers twice to the noisy
-    means of their records, and the rest measures ``inertia_``. Where noise would hide all clusters but one,
-    what follows the first tenth finds one center. The steps add up to the claim (`hushsum.models._clusters`).
+    tables released before. Up to 30 % of the budget find where the records are; half of the rest cuts cells
+    in two, where they vary most; k-means of these cells is post-processing; the other half moves the centers
+    twice to the noisy means of their records, but for what measures ``inertia_``. Where noise would hide all
+    clusters but one, all of it finds one center. The steps add up to the claim (`hushsum.models._clusters`).
     Records are kept, in secret, until the release. ``fit_released`` spends nothing.
 
     Notes
