@@ -321,7 +321,9 @@ class KeptVectors(MomentsByClass):
         rule, vectors, size = self.rule(bundle), self.vectors_of(bundle), self.classes
         if not self.calibrated:
             return MomentsReading(rule, vectors)
-        return LogisticReading.of(bundle.arrays, size, size, lambda X: rule.compared(vectors(X)))
+        unit = bundle.arrays.get("unit", np.zeros(0))
+        require(unit.shape == (1,) and np.isfinite(unit).all() and unit[0] > 0.0, "unit")
+        return LogisticReading.of(bundle.arrays, size, size, lambda X: rule.compared(vectors(X)) / unit[0])
 
 
 @dataclass(frozen=True, slots=True)

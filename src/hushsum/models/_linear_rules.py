@@ -208,16 +208,13 @@ class LinearRule:
         )
 
     def compared(self, vectors: Floats) -> Floats:
-        """The scores of the classes, less their mean, in units of a typical score."""
+        """The scores of the classes, less their mean; those of a vector depend on it alone, bit for bit."""
         units = clipped_to_ball(vectors, self.radius) / self.radius
-        # Column by column, so that the score of a record depends on it alone, bit for bit.
         apart = self.weights - self.weights.mean(axis=0)
-        level = self.offsets - self.offsets.mean()
-        scores = np.zeros((len(units), len(apart))) - level
+        scores = np.tile(self.offsets.mean() - self.offsets, (len(units), 1))
         for column in range(units.shape[1]):
             scores += (units[:, column] - self.center[column])[:, None] * apart[:, column]
-        size = float(np.sqrt(2.0 * np.maximum(self.offsets, 0.0)).mean())
-        return np.asarray(scores / (size or 1.0))
+        return scores
 
     def probabilities(self, vectors: Floats, rule: str) -> Floats:
         """The probability of each class for each vector, shape (n_vectors, classes)."""
@@ -301,6 +298,9 @@ def _covariance(
 
 STEPS_COUNT_SHARE: Final = Fraction(1, 25)
 """The part of the budget for the numbers of records of the classes."""
+_UNIT_SHARE: Final = Fraction(1, 5)
+_POWERS: Final = 48
+# The part for the unit of scores, which is one of so many powers of two.
 _TOTAL_SHARE: Final = Fraction(1, 1000)
 # A record's gradient is shortened to half of the longest that there can be: most are shorter anyway.
 _CLIP: Final = 0.5
@@ -437,12 +437,19 @@ class LogisticSteps:
 
         Noise in the moments behind a rule shrinks its scores, by how much depends on the directions in which
         classes differ, and where there are no second moments nothing tells how far scores spread. Steps in as
-        many columns as there are classes have little noise, and find the logits.
+        many columns as there are classes have little noise, and find the logits. The unit of scores is a
+        power of two near their median, by a histogram with a part of the promise.
         """
-        seen, sizes = len(rule.known) > 0, np.exp(rule.log_priors)
-        shares = sizes / sizes.sum() if seen else rule.shares
-        records = max(float(rule.counts.sum()), 1.0)
-        return self._weighed(rule.compared(vectors), codes, rule.counts, shares, records, seen=seen)
+        scores = rule.compared(vectors)
+        powers = np.clip(np.frexp(np.abs(scores).max(axis=1))[1] + _POWERS // 2, 0, _POWERS - 1)
+        held, error = class_counts(powers, _POWERS, part_of(self.promise, _UNIT_SHARE))
+        held = np.where(held > _DISTINCT * error, held, 0.0)
+        median = int(np.searchsorted(np.cumsum(held), held.sum() / 2.0)) if held.any() else _POWERS // 2
+        unit = 2.0 ** (median - _POWERS // 2)
+        steps, seen = replace(self, promise=part_of(self.promise, 1 - _UNIT_SHARE)), len(rule.known) > 0
+        shares, records = np.exp(rule.log_priors) if seen else rule.shares, max(float(rule.counts.sum()), 1.0)
+        found = steps._weighed(scores / unit, codes, rule.counts, shares, records, seen=seen)
+        return {**found, "unit": np.array([unit])}
 
     def _weighed(
         self,
