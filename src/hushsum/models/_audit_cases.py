@@ -26,11 +26,11 @@ from hushsum.records import Bounds
 from hushsum.releases import CoefficientFunction
 
 from ._accuracy import part_of, terms_of
-from ._classifier import PrivateClassifier, after_scaling
+from ._classifier import CALIBRATING, PrivateClassifier, after_scaling
 from ._clusters import (
-    REFINING_STEPS,
-    SPLITTING,
+    LENGTHS_PART,
     SQUARES,
+    Crowd,
     Measurement,
     Partition,
     PromiseParts,
@@ -40,7 +40,6 @@ from ._clusters import (
     refined_centers,
     split_cells,
     vectors_by_cell,
-    whole_box,
 )
 from ._column_scaling import ColumnScaling
 from ._density import FUNCTIONAL, FunctionalSums, KernelTable
@@ -113,11 +112,16 @@ class _Observed(PromiseParts):
         self.likelihood = self.information = 0.0
 
     def measure(
-        self, rows: NDArray[np.float64], partition: Partition, kind: str, part: Fraction
+        self,
+        rows: NDArray[np.float64],
+        partition: Partition,
+        kind: str,
+        part: Fraction,
+        known: Crowd | None = None,
     ) -> Measurement:
         if self.seed is not None:
             self.seed += 1
-        function = counted_cells(rows, partition, kind).release(
+        function = counted_cells(rows, partition, kind, apart=False)[0].release(
             count_share=0.001, insecure_noise_seed=self.seed, **terms_of(self.take(part))
         )
         assert isinstance(function, CoefficientFunction)
@@ -128,7 +132,7 @@ class _Observed(PromiseParts):
         expected = exact - (added if self.present else 0.0)
         self.likelihood += float(((function.table - expected) * added).sum()) / function.cell_variance
         self.information += float(np.square(added).sum()) / function.cell_variance
-        return read(function, kind)
+        return read([function], kind, known)
 
 
 def _clusters(number: int, promise: Promise) -> Separated:
@@ -145,9 +149,11 @@ def _clusters(number: int, promise: Promise) -> Separated:
         # No two runs share the seed of a step: a run has fewer than 64.
         parts = _Observed(spent, record, side == 1, None if seed is None else 64 * seed)
         rows = sides[side]
-        cells = split_cells(rows, whole_box(rows, np.ones(1), parts), 2, parts, SPLITTING, SQUARES)
-        centers = np.array([[-0.6], [0.0]])
-        inertia_of(rows, *refined_centers(rows, cells, centers, parts, REFINING_STEPS), parts)
+        crowd = Crowd.located(rows, np.ones(1), parts)
+        left = parts.left - LENGTHS_PART
+        split_cells(rows, crowd, 2, parts, left / 2, SQUARES)
+        centers, spread = np.array([[-0.6], [0.0]]), np.full(2, 0.1)
+        inertia_of(rows, *refined_centers(rows, centers, spread, parts, left / 2), parts)
         return parts
 
     def release(side: int, seed: int | None) -> NDArray[np.float64]:
@@ -164,7 +170,7 @@ def _scaled_classes(number: int, promise: Promise) -> Separated:
 
     Each record has the whole length, whatever the scaling of the columns is.
 
-    Of the two steps the sums by class are audited, in the units of the columns that were released in the same
+    Of the three steps the sums by class are audited, in units of the columns that were released in the same
     call, against the part of the promise that is left to them. An auditor sees the scaling too.
     """
     assert promise.epsilon is not None
@@ -181,6 +187,7 @@ def _scaled_classes(number: int, promise: Promise) -> Separated:
             classes=[0, 1],
             method="discriminant",
             column_scaling="quantiles",
+            rule="map",
             max_per_unit=number,
         ).fit(*sides[side], units=[*range(60), *[60] * number][: len(sides[side][1])])
         function, found = model.released_.parts["moments"], model.released_.arrays["scaling"]
@@ -198,7 +205,7 @@ def _scaled_classes(number: int, promise: Promise) -> Separated:
         return np.array([released(side)[0]])
 
     _, distance = released(0)
-    allowed = allowed_distance(after_scaling(promise))
+    allowed = allowed_distance(part_of(after_scaling(promise), 1 - CALIBRATING))
     exact = np.zeros(1), np.array([distance])
     return Separated(exact, release, np.ones((1, 1)), allowed, normal_chances(distance))
 

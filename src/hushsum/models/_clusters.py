@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Final, Self
@@ -43,21 +44,30 @@ from ._sampler import MOST_SAMPLES
 
 COUNT_SHARE: Final = Fraction(1, 20)
 LONE_COUNT_SHARE: Final = Fraction(1, 5)
+DIAGONAL_COUNT_SHARE: Final = Fraction(1, 3)
 MOMENT_SHARE: Final = Fraction(2, 5)
-SQUARE_SHARE: Final = 0.35
-LENGTH_SHARE: Final = 0.05
-"""Parts of the squared length of what a record adds: for its number, its second moments, the squares of its
-columns, and the square of its length.
+"""Parts of the squared length of what a record adds, for its number (in one of many cells, in the only one,
+on the diagonal) and for its second moments.
 """
 
 FIRST: Final = Fraction(1, 10)
-"""The part of the budget for the first step, which has one cell."""
+"""The part of the budget for the first step, which measures three numbers."""
+_AGAIN: Final = Fraction(7, 10)
+_HIDDEN: Final = 0.8
+# The part for that step once more, where the noise of one center would exceed this part of the radius.
+LOCATING: Final = Fraction(1, 10)
+_LOCATING_STEPS: Final = 2
+_LOCATABLE: Final = 0.8
+_NARROWER: Final = 0.7
+# Each of the steps that narrow the only cell takes that part, if the expected noise of its center is below
+# this part of the spread; the last is the one that does not make it narrower by so much.
+_FEWER: Final = 1.5
+# Standard errors of the number of records that are taken off where too many would do harm.
+_TOLD: Final = 3.0
+# The spread of all records is known where its square is this many times the noise in that.
 MOST_CELLS: Final = 64
-SMALLEST_PART: Final = Fraction(3, 40)
-"""The smallest part of the budget of a step.
-
-Six steps, which cut one cell into 64, take 9/20 of the budget.
-"""
+SMALLEST_PART: Final = Fraction(1, 40)
+"""The smallest part of the budget of a step."""
 REACH: Final = 1.7
 """The radius of a cell, in root mean squared distances of the records of the cell that it was cut from."""
 _HALF: Final = 0.8
@@ -66,31 +76,35 @@ _CLEAR: Final = 0.35
 _USABLE: Final = 0.7
 # The noise of the means of cells is to be about this part of the spread inside them.
 _PRECISE: Final = 1.0
-_CELLS_PER_CLUSTER: Final = 3
 SEEN: Final = 3.0
 LENGTHS_PART: Final = Fraction(1, 40)
-"""The part of the budget for the sum of squared distances, at the end."""
-LONE_LENGTHS_PART: Final = Fraction(1, 10)
-"""The same where there is one center."""
-SPLITTING: Final = Fraction(9, 20)
+MOST_LENGTHS_PART: Final = Fraction(1, 8)
+"""The part of the budget for the sum of squared distances, at the end: the least, and the most."""
+SPLITTING: Final = Fraction(1, 2)
+"""The part of what is left in between that cuts cells; the rest moves centers."""
 REFINING_STEPS: Final = 2
-REFINING_PART: Final = (1 - FIRST - SPLITTING - LENGTHS_PART) / REFINING_STEPS
+REFINING_PART: Final = (1 - FIRST - LOCATING - LENGTHS_PART) * (1 - SPLITTING) / REFINING_STEPS
+_LONE_REACH: Final = 1.1
+# As REACH, for the only center: shortening many records a little costs less than their noise.
 AFFORDED: Final = 0.5
 """The expected length of the noise of a center in the last steps, over the spread of its records."""
-_UNCLEAR: Final = 0.3
 # Of the squared spread that is expected, in squared radii.
 _SURE: Final = 0.25
 FAR: Final = 2.5
 DOUBT: Final = 0.5
 """Distances are measured up to this many expected ones at least; which are wrong by this part, about."""
 _EXACT: Final = 0.1
+_FARTHEST: Final = 8.0
+# Up to more, where the noise of their sum is then at most the first part of it, but to this many at most.
 _BITS: Final = 16
 _MOST_COLUMNS: Final = 1 << 16
 NARROWEST: Final = 2.0**-12
 _RECORDS_AT_A_TIME: Final = 1 << 16
 
-MEANS, SQUARES, MOMENTS, LENGTHS = "means", "squares", "moments", "lengths"
-SHARES: Final = {MEANS: LENGTH_SHARE, SQUARES: SQUARE_SHARE, MOMENTS: 0.0, LENGTHS: 0.0}
+MEANS, LOCATION, SQUARES, MOMENTS = "means", "location", "squares", "moments"
+LENGTHS, DIAGONAL = "lengths", "diagonal"
+SHARES: Final = {MEANS: 0.05, LOCATION: 0.3, SQUARES: 0.35, MOMENTS: 0.0, LENGTHS: 0.0, DIAGONAL: 0.5}
+"""The part of the squared length of a vector for the squares of its columns, or that of its length."""
 
 
 class PromiseParts:
@@ -116,7 +130,9 @@ class PromiseParts:
         self.left -= part
         return part_of(self.promise, part)
 
-    def measure(self, rows: Floats, partition: Partition, kind: str, part: Fraction) -> Measurement:
+    def measure(
+        self, rows: Floats, partition: Partition, kind: str, part: Fraction, known: Crowd | None = None
+    ) -> Measurement:
         """Count the records by cell and release that for a part of the promise.
 
         Privacy
@@ -124,7 +140,9 @@ class PromiseParts:
         Unit: one record; neighbours: add/remove. The partition and ``kind`` are public, that is, functions of
         what was released before. A record has one cell and one vector of length at most 1, which depend on
         that record alone (`Partition`), and adds them to one tally of `ClassMoments`, whose sensitivity is
-        proven there. Whichever way a unit changes the records, the table changes by the cells of those that
+        proven there. Under pure ε every cell has a tally of its own, and all have the whole part of the
+        promise: a record is in one of them, and the others are the same with it and without it (parallel
+        composition). Whichever way a unit changes the records, the tables change by the cells of those that
         come and go:
 
         - a record appears or disappears: one vector, in one cell;
@@ -137,8 +155,10 @@ class PromiseParts:
         No other record changes its contribution: centers and radii do not depend on the records of this step,
         only on noisy tables of steps before.
         """
-        tally = counted_cells(rows, partition, kind)
-        return read(tally.release(count_share=float(TOTAL_SHARE), **terms_of(self.take(part))), kind)
+        promise = self.take(part)
+        tallies = counted_cells(rows, partition, kind, apart=promise.pure)
+        spent = {**terms_of(promise), "count_share": float(TOTAL_SHARE)}
+        return read([each.release(**spent) for each in tallies], kind, known)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -208,8 +228,9 @@ def basis_of(cells: int, dim: int, kind: str) -> ClassMoments:
         return ClassMoments.of_shares(
             cells, dim, 1.0, moment_share=MOMENT_SHARE, count_share=COUNT_SHARE, by_class=True
         )
-    columns = {SQUARES: 2 * dim, MEANS: dim + 1, LENGTHS: 1}[kind]
-    count_share = LONE_COUNT_SHARE if cells == 1 and kind != LENGTHS else COUNT_SHARE
+    columns = {SQUARES: 2 * dim, LENGTHS: 1, DIAGONAL: 2}.get(kind, dim + 1)
+    lone = LONE_COUNT_SHARE if cells == 1 else COUNT_SHARE
+    count_share = {DIAGONAL: DIAGONAL_COUNT_SHARE, LENGTHS: COUNT_SHARE}.get(kind, lone)
     return ClassMoments.of_shares(
         cells, columns, 1.0, moment_share=Fraction(0), count_share=count_share, bits=14
     )
@@ -225,31 +246,47 @@ def vectors_by_cell(rows: Floats, partition: Partition, kind: str) -> Floats:
     if share := SHARES[kind]:
         # Of length at most 1, since no column is longer than the vector, nor is the square of its length.
         squares = np.square(vectors) if kind == SQUARES else np.square(norms(vectors))[:, None]
+        if kind == DIAGONAL:
+            # Exact sums of integers, in any order; not longer than the vector.
+            whole = np.rint(vectors * float(1 << _BITS)).sum(axis=1, keepdims=True)
+            vectors = whole / (float(1 << _BITS) * math.sqrt(vectors.shape[1]))
         vectors = np.hstack((math.sqrt(1.0 - share) * vectors, math.sqrt(share) * squares))
     return np.column_stack((codes, vectors))
 
 
-def counted_cells(rows: Floats, partition: Partition, kind: str) -> Tally:
-    """The exact sums of one step; secret."""
-    basis = basis_of(1 if kind == LENGTHS else len(partition.centers), rows.shape[1], kind)
-    tally = Tally(basis, basis.counted_kernel())
+def counted_cells(rows: Floats, partition: Partition, kind: str, *, apart: bool) -> list[Tally]:
+    """The exact sums of one step, of all cells together or of every cell apart; secret."""
+    cells = 1 if kind == LENGTHS else len(partition.centers)
+    basis = basis_of(1 if apart else cells, rows.shape[1], kind)
+    tallies = [Tally(basis, basis.counted_kernel()) for _ in range(cells if apart else 1)]
     for start in range(0, len(rows), _RECORDS_AT_A_TIME):
-        tally.add(vectors_by_cell(rows[start : start + _RECORDS_AT_A_TIME], partition, kind))
-    return tally
+        vectors = vectors_by_cell(rows[start : start + _RECORDS_AT_A_TIME], partition, kind)
+        for cell, tally in enumerate(tallies):
+            held = vectors[vectors[:, 0] == cell] if apart else vectors
+            if len(held):
+                tally.add(np.column_stack((np.zeros(len(held)), held[:, 1:])) if apart else held)
+    return tallies
 
 
-def read(function: object, kind: str) -> Measurement:
-    """What a released table says of its cells; post-processing."""
-    assert isinstance(function, CoefficientFunction)
-    basis = function.basis
+def read(functions: Sequence[object], kind: str, known: Crowd | None = None) -> Measurement:
+    """What the released tables of all cells say of them; post-processing."""
+    tables = []
+    for function in functions:
+        assert isinstance(function, CoefficientFunction)
+        tables.append(function.table)
+        basis, deviation = function.basis, math.sqrt(function.cell_variance)
     assert isinstance(basis, ClassMoments)
-    table, deviation = function.table, math.sqrt(function.cell_variance)
-    counts, sums = basis.class_counts(table), basis.class_sums(table)
+    counts = np.concatenate([basis.class_counts(each) for each in tables])
+    sums = np.concatenate([basis.class_sums(each) for each in tables])
     count_noise = deviation / basis.count_weight
+    if known is not None:
+        # Two estimates of one number, by their variances.
+        part = count_noise**2 / (count_noise**2 + known.noise**2)
+        counts, count_noise = counts + part * (known.number - counts), count_noise * math.sqrt(1.0 - part)
     number = np.maximum(counts, max(count_noise, 1.0))[:, None]
     gain, share = deviation * math.sqrt(basis.sum_gain), SHARES[kind]
-    dim = {MEANS: basis.dim - 1, SQUARES: basis.dim // 2, MOMENTS: basis.dim, LENGTHS: 1}[kind]
-    moments = basis.second_moments(table) / number[:, :, None] if kind == MOMENTS else None
+    dim = basis.dim // 2 if kind == SQUARES else max(1, basis.dim - (share > 0.0))
+    moments = basis.second_moments(tables[0]) / number[:, :, None] if kind == MOMENTS else None
     if moments is not None:
         squares = np.diagonal(moments, axis1=1, axis2=2).copy()
         square_noise = deviation / (5.0 * basis.unit**2)
@@ -267,6 +304,12 @@ def read(function: object, kind: str) -> Measurement:
         mean_noise=gain / math.sqrt(1.0 - share),
         square_noise=square_noise,
     )
+
+
+def noise_of_sums(cells: int, dim: int, kind: str, promise: Promise) -> float:
+    """The standard deviation of the noise in a column of the sums of one step, in radii."""
+    basis = basis_of(1 if promise.pure else cells, dim, kind)
+    return math.sqrt(noise_of(basis, promise).variance * basis.sum_gain / (1.0 - SHARES[kind]))
 
 
 def cells_of(partition: Partition, found: Measurement) -> tuple[Cells, NDArray[np.bool_]]:
@@ -303,29 +346,99 @@ def _positive(matrices: Floats) -> Floats:
 
 def cutting_levels(records: float, dim: int, clusters: int, promise: Promise, share: Fraction) -> int:
     """How many times cells are cut in two, for equal parts of a share of the budget: as many levels as leave
-    the noise of a cell's mean below the spread of its records, for cells of equal size; but cells for three
-    times as many as there are clusters.
+    the noise of a cell's mean below the spread of its records, for cells of equal size; but at least as many
+    cells as clusters.
     """
     levels = 1
     for number in range(1, 1 + int(math.log2(MOST_CELLS))):
         cells, spent = 1 << number, part_of(promise, share / number)
-        basis = basis_of(cells, dim, SQUARES)
-        deviation = math.sqrt(noise_of(basis, spent).variance * basis.sum_gain / (1.0 - SQUARE_SHARE))
+        deviation = noise_of_sums(cells, dim, SQUARES, spent)
         # The expected length of the noise in a mean, over the root mean squared distance in its cell.
         error = REACH * math.sqrt(dim) * deviation * cells / max(records, 1.0)
-        if error > _PRECISE and cells >= 2 * _CELLS_PER_CLUSTER * clusters:
+        if error > _PRECISE and cells >= 2 * clusters:
             break
         levels = number
-        if error > _PRECISE and cells >= _CELLS_PER_CLUSTER * clusters:
+        if error > _PRECISE and cells >= clusters:
             break
     return levels
 
 
-def whole_box(rows: Floats, half_widths: Floats, parts: PromiseParts) -> tuple[Partition, Measurement]:
-    """The first step, of one cell."""
-    radius = max(float(np.linalg.norm(half_widths)), NARROWEST)
-    partition = Partition(np.zeros((1, rows.shape[1])), np.array([radius]))
-    return partition, parts.measure(rows, partition, SQUARES, FIRST)
+@dataclass(frozen=True, slots=True, eq=False)
+class Crowd:
+    """All records as one cell, as the first steps found them; public.
+
+    ``center`` and ``spread`` have one row; ``number`` is noisy, with the standard deviation ``noise``, and
+    ``told`` says whether the spread stands out of its noise.
+    """
+
+    center: Floats
+    spread: Floats
+    number: float
+    noise: float
+    told: bool
+
+    @property
+    def fewest(self) -> float:
+        """The number of records, less the noise of that."""
+        return max(self.number - self.noise, 1.0)
+
+    @property
+    def partition(self) -> Partition:
+        """The cell."""
+        return around(self.center, self.spread)
+
+    @classmethod
+    def located(cls, rows: Floats, half_widths: Floats, parts: PromiseParts) -> Crowd:
+        """The first steps, whose parts of the promise follow from tables released before.
+
+        First three numbers: of the records, and the means of what their columns have in common (their place
+        on the diagonal on which all columns are equal) and of their squared length. Few numbers have little
+        noise, and in many columns that are skewed alike the diagonal leads to most of the records. Where one
+        center would be hidden by noise, the same is done for most of the budget. Where it can be told, the
+        cell is moved to the mean of the records, and narrowed.
+        """
+        dim, radius = rows.shape[1], max(float(np.linalg.norm(half_widths)), NARROWEST)
+        box = Partition(np.zeros((1, dim)), np.array([radius]))
+        found = parts.measure(rows, box, DIAGONAL, FIRST)
+        fewest = max(float(found.counts[0]) - _FEWER * found.count_noise, found.count_noise)
+        if _error_of_mean(dim, parts.promise, _AGAIN) > _HIDDEN * fewest:
+            found = parts.measure(rows, box, DIAGONAL, _AGAIN)
+        number, doubt = float(found.counts[0]), found.count_noise
+        center, spread, told = _moved(box, found, np.full((1, dim), found.means[0, 0] / math.sqrt(dim)))
+        center = np.clip(center, -half_widths, half_widths)
+        crowd = cls(center, spread, number, doubt, told)
+        visible = REACH * _error_of_mean(dim, parts.promise, LOCATING) < _LOCATABLE * crowd.fewest
+        for _ in range(_LOCATING_STEPS if visible else 0):
+            found = parts.measure(rows, crowd.partition, LOCATION, LOCATING, crowd)
+            center, spread, told = _moved(crowd.partition, found, found.means)
+            before, center = crowd.spread, np.clip(center, -half_widths, half_widths)
+            crowd = cls(center, spread, number, doubt, told)
+            if spread[0] > _NARROWER * before[0]:
+                break
+        return crowd
+
+
+def around(centers: Floats, spread: Floats, reach: float = REACH) -> Partition:
+    """Cells whose radii follow from root mean squared distances."""
+    return Partition(centers, np.clip(reach * spread, NARROWEST, math.sqrt(centers.shape[1])))
+
+
+def _error_of_mean(dim: int, promise: Promise, part: Fraction) -> float:
+    """The expected length of the noise in the sum of all records, in radii."""
+    return math.sqrt(dim) * noise_of_sums(1, dim, MEANS, part_of(promise, part))
+
+
+def _moved(partition: Partition, found: Measurement, move: Floats) -> tuple[Floats, Floats, bool]:
+    """The center of the only cell, moved by as much as is not noise (James and Stein 1961); how far records
+    are from it, raised by a standard deviation, since what is too narrow shortens them; and whether that
+    stands out of the noise.
+    """
+    length = float(np.square(found.means).sum())
+    error, noise = float(found.mean_errors[0]) ** 2, found.square_noise / float(found.numbers[0])
+    kept = max(0.0, 1.0 - error / max(length, 1e-12))
+    square = max(float(found.squares[0, 0]) + min(0.0, 2.0 * error - length), 0.0) + noise
+    spread = partition.radii * np.sqrt(np.clip([square], NARROWEST**2, 1.0))
+    return partition.centers + partition.radii[0] * kept * move, spread, square > _TOLD * noise
 
 
 def affordable_clusters(records: float, dim: int, most: int, promise: Promise, part: Fraction) -> int:
@@ -333,20 +446,14 @@ def affordable_clusters(records: float, dim: int, most: int, promise: Promise, p
     least.
     """
     for number in range(most, 1, -1):
-        basis = basis_of(number, dim, MEANS)
-        deviation = math.sqrt(noise_of(basis, part_of(promise, part)).variance * basis.sum_gain)
+        deviation = noise_of_sums(number, dim, MEANS, part_of(promise, part))
         if REACH * math.sqrt(dim) * deviation * number < AFFORDED * max(records, 1.0):
             return number
     return 1
 
 
 def split_cells(
-    rows: Floats,
-    whole: tuple[Partition, Measurement],
-    clusters: int,
-    parts: PromiseParts,
-    share: Fraction,
-    last: str,
+    rows: Floats, crowd: Crowd, clusters: int, parts: PromiseParts, share: Fraction, last: str
 ) -> Cells:
     """Cells of the records, cut where they vary most. Spends ``share`` of the promise.
 
@@ -354,8 +461,8 @@ def split_cells(
     ----------
     rows : array of shape (n, dim)
         Records in units in which the box is within ±1; secret.
-    whole : Partition and Measurement
-        Of the first step (`whole_box`).
+    crowd : Crowd
+        What the first steps found.
     clusters : int
         How many will be looked for.
     last : {"squares", "moments"}
@@ -363,8 +470,8 @@ def split_cells(
 
     Privacy
     -------
-    The first step (`PromiseParts.measure`) has one cell, the whole box, and a fixed part of the budget. From
-    its noisy number follows how many further steps there are, with equal parts that add up to ``share``.
+    From the noisy number of records, which was released before, follows how many steps there are
+    (`PromiseParts.measure`), with equal parts that add up to ``share``.
     Every partition is a function of the tables released before it. So this is adaptive composition of steps
     whose ρ (pure: whose ε) add up to the same total whatever was released. The parts themselves depend on
     what was released, which composition allows as long as the total is fixed beforehand: for ρ-zCDP by the
@@ -376,15 +483,15 @@ def split_cells(
     Linde, Buzo and Gray, 1980, for clusters by cutting; Su et al., *Differentially private k-means
     clustering*, CODASPY 2016, for k-means with noisy sums.
     """
-    dim = rows.shape[1]
-    partition, found = whole
-    cells, seen = cells_of(partition, found)
-    levels = cutting_levels(float(found.counts[0]), dim, clusters, parts.promise, share)
-    for level in range(1, levels + 1):
-        partition = _cut(partition, found, cells, seen, 1 << levels)
+    partition = crowd.partition
+    levels = cutting_levels(crowd.number, rows.shape[1], clusters, parts.promise, share)
+    for level in range(levels + 1):
         kind = last if level == levels else SQUARES
-        found = parts.measure(rows, partition, kind, share / levels)
+        known = crowd if len(partition.centers) == 1 else None
+        found = parts.measure(rows, partition, kind, share / (levels + 1), known)
         cells, seen = cells_of(partition, found)
+        if level < levels:
+            partition = _cut(partition, found, cells, seen, 1 << levels)
     return cells.chosen(seen)
 
 
@@ -412,21 +519,18 @@ def _cut(
     return Partition(np.array(centers), np.array(radii))
 
 
-def lone_center(partition: Partition, found: Measurement) -> tuple[Cells, Floats]:
-    """The cell of the first step, and its mean, drawn to the middle of the box as far as it may be noise."""
-    cells, _ = cells_of(partition, found)
-    square = max(float(np.square(found.means[0]).sum()), 1e-12)
-    kept = max(0.0, 1.0 - float(found.mean_errors[0]) ** 2 / square)
-    return cells, np.clip(partition.centers + partition.radii[0] * kept * found.means, -1.0, 1.0)
-
-
 def refined_centers(
-    rows: Floats, cells: Cells, centers: Floats, parts: PromiseParts, steps: int
+    rows: Floats,
+    centers: Floats,
+    spread: Floats,
+    parts: PromiseParts,
+    share: Fraction,
+    lone: Crowd | None = None,
 ) -> tuple[Floats, Floats, Floats]:
     """Centers moved, step by step, to the noisy means of their records; with the noisy numbers of those, and
     their root mean squared distances.
 
-    Spends what is left of the promise, but for a part for `inertia_of`, in equal parts. A mean is moved by
+    Spends ``share`` of the promise, in equal parts, or at once on a center that is alone. A mean is moved by
     less where much of the move may be noise (James and Stein 1961), and not at all where the number of
     records is not distinguished from 0 and there are other centers.
 
@@ -434,14 +538,13 @@ def refined_centers(
     -------
     As `split_cells`: every step is one of `PromiseParts.measure`.
     """
-    part = (parts.left - (LENGTHS_PART if len(centers) > 1 else LONE_LENGTHS_PART)) / steps
-    _, spread = sizes_and_spread(cells, centers)
+    steps, reach = (1, _LONE_REACH) if lone else (REFINING_STEPS, REACH)
     for _ in range(steps):
-        partition = Partition(centers, np.clip(REACH * spread, NARROWEST, math.sqrt(rows.shape[1])))
-        found = parts.measure(rows, partition, MEANS, part)
+        partition = around(centers, spread, reach)
+        found = parts.measure(rows, partition, MEANS, share / steps, lone)
         squares = np.maximum(np.square(found.means).sum(axis=1), 1e-12)
         kept = np.clip(1.0 - np.square(found.mean_errors) / squares, 0.0, 1.0)
-        told = (found.counts > SEEN * found.count_noise) | (len(centers) == 1)
+        told = (found.counts > SEEN * found.count_noise) | (lone is not None)
         kept = np.where(told, kept, 0.0)[:, None]
         centers = np.clip(centers + partition.radii[:, None] * kept * found.means, -1.0, 1.0)
         # Of the records from the center where it is now.
@@ -452,6 +555,13 @@ def refined_centers(
         found_spread = partition.radii * np.sqrt(np.clip(apart, expected / 16.0, 1.0))
         spread = np.where(kept[:, 0] > 0.0, found_spread, spread)
     return centers, found.counts, spread
+
+
+def lengths_part(records: float, promise: Promise) -> Fraction:
+    """The part of the budget for `inertia_of`: as much as leaves little noise in it, within limits."""
+    noise = noise_of_sums(1, 1, LENGTHS, part_of(promise, LENGTHS_PART)) * FAR**2 / max(records, 1.0)
+    wanted = (noise / _EXACT) ** (1 if promise.pure else 2)
+    return min(max(LENGTHS_PART * Fraction(round(min(wanted, 10.0), 2)), LENGTHS_PART), MOST_LENGTHS_PART)
 
 
 def inertia_of(rows: Floats, centers: Floats, counts: Floats, spread: Floats, parts: PromiseParts) -> float:
@@ -468,10 +578,10 @@ def inertia_of(rows: Floats, centers: Floats, counts: Floats, spread: Floats, pa
     """
     held, dim = np.maximum(counts, 0.0), rows.shape[1]
     expected = float(held @ np.square(spread))
-    basis = basis_of(1, dim, LENGTHS)
-    unit = math.sqrt(noise_of(basis, part_of(parts.promise, parts.left)).variance * basis.sum_gain)
+    unit = noise_of_sums(1, dim, LENGTHS, part_of(parts.promise, parts.left))
     least = FAR**2 * expected / max(float(held.sum()), 1.0)
-    radius = math.sqrt(float(np.clip(_EXACT * expected / unit, max(least, NARROWEST**2), dim)))
+    most = min(_FARTHEST**2 / FAR**2 * least, dim)
+    radius = math.sqrt(float(np.clip(_EXACT * expected / unit, least, most).clip(NARROWEST**2, dim)))
     found = parts.measure(rows, Partition(centers, np.full(len(centers), radius)), LENGTHS, parts.left)
     measured = radius**2 * float(found.numbers[0] * found.means[0, 0])
     noise, doubt = (radius**2 * found.mean_noise) ** 2, (DOUBT * expected) ** 2
@@ -593,9 +703,9 @@ class ClusterModel(PrivateModel):
         """Refuse columns and promises for which a step could not be released, before anything is spent."""
         promise = self._promise()
         for kind in self._measured_kinds(promise):
-            smallest = part_of(promise, LENGTHS_PART if kind == LENGTHS else SMALLEST_PART)
+            smallest = part_of(promise, SMALLEST_PART)
             # Its variance is computed where the samplers can draw it, and refused otherwise.
-            _ = noise_of(basis_of(MOST_CELLS, self.n_features_in_, kind), smallest).variance
+            noise_of_sums(MOST_CELLS, self.n_features_in_, kind, smallest)
         return secret
 
     def _count(self, secret: KeptRecords, X: Floats, y: Any) -> None:
@@ -627,8 +737,7 @@ class ClusterModel(PrivateModel):
     ) -> PredictedError:
         """The predicted error of a center in the last step, for clusters of equal size that fill the box."""
         frame, number = self._frame(n_features), self._number()
-        basis = basis_of(number, n_features, kind)
-        deviation = np.sqrt(noise_of(basis, part_of(promise, share)).variance * basis.sum_gain)
+        deviation = noise_of_sums(number, n_features, kind, part_of(promise, share))
         radius = float(np.linalg.norm(frame.half_widths))
         error = frame.length * radius * float(np.sqrt(n_features) * deviation) * number / max(records, 1)
         return PredictedError(
@@ -669,10 +778,10 @@ class PrivateKMeans(ClusterModel):
     -------
     Unit: one record; neighbours: add/remove. ``fit`` releases, in steps, the number, the sum and the squares
     of the records of each cell of a public partition, with exact integer noise; every partition follows from
-    tables released before. A tenth of the budget finds where the records are; 45 % cut cells in two, where
-    they vary most; k-means of these cells is post-processing; 42.5 % move the centers twice to the noisy
-    means of their records, and the rest measures ``inertia_``. Where noise would hide all clusters but one,
-    what follows the first tenth finds one center. The steps add up to the claim (`hushsum.models._clusters`).
+    tables released before. Up to 30 % of the budget find where the records are; half of the rest cuts cells
+    in two, where they vary most; k-means of these cells is post-processing; the other half moves the centers
+    twice to the noisy means of their records, but for what measures ``inertia_``. Where noise would hide all
+    clusters but one, all of it finds one center. The steps add up to the claim (`hushsum.models._clusters`).
     Records are kept, in secret, until the release. ``fit_released`` spends nothing.
 
     Notes
@@ -745,7 +854,7 @@ class PrivateKMeans(ClusterModel):
     centers = cluster_centers_
 
     def _measured_kinds(self, promise: Promise) -> tuple[str, ...]:
-        return SQUARES, MEANS, LENGTHS
+        return DIAGONAL, SQUARES, MEANS, LENGTHS
 
     def _number(self) -> int:
         return self.max_clusters if isinstance(self.n_clusters, str) else int(self.n_clusters)
@@ -758,27 +867,28 @@ class PrivateKMeans(ClusterModel):
     def _clustered(
         self, rows: Floats, frame: Frame, parts: PromiseParts, seed: int
     ) -> dict[str, NDArray[Any]]:
-        whole = whole_box(rows, frame.half_widths, parts)
+        crowd = Crowd.located(rows, frame.half_widths, parts)
         # The number less its noise: too few clusters cost less than too many.
-        records, dim = float(whole[1].counts[0]) - whole[1].count_noise, rows.shape[1]
-        number = affordable_clusters(records, dim, self._number(), parts.promise, REFINING_PART)
+        left = parts.left - lengths_part(crowd.fewest, parts.promise)
+        part, most = left * (1 - SPLITTING) / REFINING_STEPS, self._number() if crowd.told else 1
+        number = affordable_clusters(crowd.fewest, rows.shape[1], most, parts.promise, part)
         if number > 1:
-            cells = split_cells(rows, whole, number, parts, SPLITTING, SQUARES)
-            centers, steps = self._centers(cells, number, seed), REFINING_STEPS
+            cells = split_cells(rows, crowd, number, parts, left * SPLITTING, SQUARES)
+            centers = self._centers(cells, number, seed)
+            _, spread = sizes_and_spread(cells, centers)
+            fitted = refined_centers(rows, centers, spread, parts, left * (1 - SPLITTING))
         else:
-            # All that is left finds one center, in two steps where the first shows hardly anything.
-            cells, centers = lone_center(*whole)
-            steps = 1 + int(float(whole[1].mean_errors[0]) > _UNCLEAR)
-        centers, counts, spread = refined_centers(rows, cells, centers, parts, steps)
+            fitted = refined_centers(rows, crowd.center, crowd.spread, parts, left, crowd)
+        centers, counts, spread = fitted
         if not isinstance(self.n_clusters, str):
             # Clusters that noise would hide are where the largest is.
             more = int(self.n_clusters) - len(centers)
             largest = int(np.argmax(counts))
             centers = np.concatenate([centers, np.tile(centers[largest], (more, 1))])
             counts, spread = np.append(counts, np.zeros(more)), np.append(spread, np.zeros(more))
-        if float(counts.sum()) < whole[1].count_noise:
+        if float(counts.sum()) < crowd.fewest / 2.0:
             # The number of records is hidden by noise.
-            counts = np.where(np.arange(len(counts)) == 0, whole[1].numbers[0], 0.0)
+            counts = np.where(np.arange(len(counts)) == 0, crowd.fewest, 0.0)
         return _arrays(centers, counts, inertia_of(rows, centers, counts, spread, parts), frame)
 
     def _of_cells(self, cells: Cells, frame: Frame, seed: int) -> dict[str, NDArray[Any]]:
@@ -946,7 +1056,7 @@ class PrivateMixture(ClusterModel):
     centers = means_
 
     def _measured_kinds(self, promise: Promise) -> tuple[str, ...]:
-        return SQUARES, self._last_step(promise, self.n_features_in_)
+        return DIAGONAL, SQUARES, self._last_step(promise, self.n_features_in_)
 
     def _number(self) -> int:
         return self.max_components if isinstance(self.n_components, str) else int(self.n_components)
@@ -959,8 +1069,8 @@ class PrivateMixture(ClusterModel):
         self, rows: Floats, frame: Frame, parts: PromiseParts, seed: int
     ) -> dict[str, NDArray[Any]]:
         last = self._last_step(parts.promise, rows.shape[1])
-        whole = whole_box(rows, frame.half_widths, parts)
-        cells = split_cells(rows, whole, self._number(), parts, 1 - FIRST, last)
+        crowd = Crowd.located(rows, frame.half_widths, parts)
+        cells = split_cells(rows, crowd, self._number(), parts, parts.left, last)
         return self._of_cells(cells, frame, seed)
 
     def _of_cells(self, cells: Cells, frame: Frame, seed: int) -> dict[str, NDArray[Any]]:

@@ -207,6 +207,15 @@ class LinearRule:
             radius=basis.radius,
         )
 
+    def compared(self, vectors: Floats) -> Floats:
+        """The scores of the classes, less their mean; those of a vector depend on it alone, bit for bit."""
+        units = clipped_to_ball(vectors, self.radius) / self.radius
+        apart = self.weights - self.weights.mean(axis=0)
+        scores = np.tile(self.offsets.mean() - self.offsets, (len(units), 1))
+        for column in range(units.shape[1]):
+            scores += (units[:, column] - self.center[column])[:, None] * apart[:, column]
+        return scores
+
     def probabilities(self, vectors: Floats, rule: str) -> Floats:
         """The probability of each class for each vector, shape (n_vectors, classes)."""
         classes = len(self.counts)
@@ -289,6 +298,9 @@ def _covariance(
 
 STEPS_COUNT_SHARE: Final = Fraction(1, 25)
 """The part of the budget for the numbers of records of the classes."""
+_UNIT_SHARE: Final = Fraction(1, 5)
+_POWERS: Final = 48
+# The part for the unit of scores, which is one of so many powers of two.
 _TOTAL_SHARE: Final = Fraction(1, 1000)
 # A record's gradient is shortened to half of the longest that there can be: most are shorter anyway.
 _CLIP: Final = 0.5
@@ -416,13 +428,45 @@ class LogisticSteps:
         """
         counts, error = class_counts(codes, self.classes, part_of(self.promise, STEPS_COUNT_SHARE))
         sizes = np.maximum(counts, _FLOOR * error)
-        shares, records = sizes / sizes.sum(), float(sizes.sum())
+        seen = counts.sum() >= _ENOUGH * error * math.sqrt(self.classes)
+        shares = sizes / sizes.sum() if seen else shares_within_noise(counts, np.full(self.classes, error))
+        return self._weighed(vectors, codes, counts, shares, float(sizes.sum()), seen=seen)
+
+    def calibrated(self, rule: LinearRule, vectors: Floats, codes: NDArray[Any]) -> dict[str, Floats]:
+        """The same for the scores of a released rule in place of columns; with the numbers of its classes.
+
+        Noise in the moments behind a rule shrinks its scores, by how much depends on the directions in which
+        classes differ, and where there are no second moments nothing tells how far scores spread. Steps in as
+        many columns as there are classes have little noise, and find the logits. The unit of scores is a
+        power of two near their median, by a histogram with a part of the promise.
+        """
+        scores = rule.compared(vectors)
+        powers = np.clip(np.frexp(np.abs(scores).max(axis=1))[1] + _POWERS // 2, 0, _POWERS - 1)
+        held, error = class_counts(powers, _POWERS, part_of(self.promise, _UNIT_SHARE))
+        held = np.where(held > _DISTINCT * error, held, 0.0)
+        median = int(np.searchsorted(np.cumsum(held), held.sum() / 2.0)) if held.any() else _POWERS // 2
+        unit = 2.0 ** (median - _POWERS // 2)
+        steps, seen = replace(self, promise=part_of(self.promise, 1 - _UNIT_SHARE)), len(rule.known) > 0
+        shares, records = np.exp(rule.log_priors) if seen else rule.shares, max(float(rule.counts.sum()), 1.0)
+        found = steps._weighed(scores / unit, codes, rule.counts, shares, records, seen=seen)
+        return {**found, "unit": np.array([unit])}
+
+    def _weighed(
+        self,
+        vectors: Floats,
+        codes: NDArray[Any],
+        counts: Floats,
+        shares: Floats,
+        records: float,
+        *,
+        seen: bool,
+    ) -> dict[str, Floats]:
         longer = replace(self, spare=_SPARE)
         steps = longer if longer.slope_noise(records) < _SMALL_NOISE else self
-        weights = steps.descent(vectors, codes, np.log(shares), records)
-        if counts.sum() < _ENOUGH * error * math.sqrt(self.classes):
-            shares = shares_within_noise(counts, np.full(self.classes, error))
-            weights = np.column_stack((np.zeros((self.classes, self.dim)), np.log(shares)))
+        levels = np.log(shares)
+        weights = np.column_stack((np.zeros((self.classes, self.dim)), levels))
+        if seen:
+            weights = steps.descent(vectors, codes, levels, records)
         return {"weights": weights, "counts": np.maximum(counts, 0.0), "shares": shares}
 
     def descent(self, vectors: Floats, codes: NDArray[Any], levels: Floats, records: float) -> Floats:

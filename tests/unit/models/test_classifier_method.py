@@ -193,6 +193,36 @@ def test_frequent_classes_weigh_more_by_the_rule_of_sums() -> None:
     assert rates[0] < rates[1]
 
 
+@pytest.mark.parametrize("method", ["means", "discriminant"])
+@pytest.mark.parametrize("given", [{}, {"column_scaling": "bounds"}, {"radius": 3.0}], ids=str)
+def test_probabilities_by_the_rule_map_are_those_of_classes(method: str, given: dict[str, Any]) -> None:
+    """One record of twelve is in the rare class: scores shrunk by noise, or without a known spread, beside
+    the logarithms of the shares would predict the other class always.
+    """
+    rng = np.random.default_rng(4)
+    labels = (rng.random(12_000) < 1 / 12).astype(np.int64)
+    common = rng.normal(size=(12_000, 1))
+    rows = 0.35 * (rng.normal(size=(12_000, 6)) + common) + 1.3 * labels[:, None] * [1, -1, 1, -1, 0, 0]
+    model = hs.PrivateClassifier(
+        epsilon=1.0, delta=1e-6, classes=[0, 1], bounds=(-4, 4), method=method, rule="map", **given
+    ).fit(rows[:9000], labels[:9000])
+    test, truth = rows[9000:], labels[9000:]
+    chances = model.predict_proba(test)
+    buffer = io.BytesIO()
+    model.save(buffer)
+    buffer.seek(0)
+    loaded: Any = hs.load(buffer)
+    np.testing.assert_array_equal(loaded.predict_proba(test), chances)
+    found = chances.argmax(axis=1) == truth
+    assert min(found[truth == 1].mean(), found[truth == 0].mean()) > 0.7
+    # As frequent as they are probable, and not more sure than right.
+    assert chances[:, 1].mean() == pytest.approx(truth.mean(), abs=0.04)
+    sure = chances[:, 1] > 0.5
+    assert chances[sure, 1].mean() < truth[sure].mean() + 0.1
+    loss = -np.log(chances[np.arange(len(truth)), truth]).mean()
+    assert loss < 0.6 * -(truth.mean() * np.log(truth.mean()) + (1 - truth.mean()) * np.log(1 - truth.mean()))
+
+
 def test_what_does_not_go_together_is_refused() -> None:
     with pytest.raises(UsageError, match="radius must be left out"):
         model_of("kernel").fit(X, Y)

@@ -18,30 +18,33 @@ from hushsum.errors import FileRefused, UsageError
 from hushsum.ledger import DatasetTerms, Ledger
 from hushsum.models import part_of
 from hushsum.models._clusters import (
+    DIAGONAL,
     FIRST,
     LENGTHS,
+    LOCATION,
     MEANS,
     MOMENTS,
-    REFINING_STEPS,
-    SPLITTING,
     SQUARES,
+    Crowd,
     Frame,
     Partition,
     PromiseParts,
     basis_of,
+    counted_cells,
     inertia_of,
+    lengths_part,
     refined_centers,
     split_cells,
     vectors_by_cell,
-    whole_box,
 )
 from hushsum.privacy import Promise, Relation
 from hushsum.records import Bounds
 from hushsum.releases import Bundle, PublicFacts
+from tests.exact_tallies import exact_table
 
 CENTRES = np.array([[-0.6, -0.5], [0.5, -0.4], [0.1, 0.6]])
 X = np.concatenate([c + 0.06 * np.random.default_rng(0).standard_normal((1000, 2)) for c in CENTRES])
-KINDS = (MEANS, SQUARES, MOMENTS, LENGTHS)
+KINDS = (MEANS, LOCATION, SQUARES, MOMENTS, LENGTHS, DIAGONAL)
 
 
 def in_order(centres: Any) -> Any:
@@ -104,8 +107,10 @@ def test_the_steps_spend_the_promise_and_nothing_more(promise: Promise) -> None:
             return super().take(part)
 
     parts = Recorded(promise)
-    cells = split_cells(X, whole_box(X, np.ones(2), parts), 3, parts, SPLITTING, SQUARES)
-    inertia_of(X, *refined_centers(X, cells, CENTRES, parts, REFINING_STEPS), parts)
+    crowd = Crowd.located(X, np.ones(2), parts)
+    left = parts.left - lengths_part(crowd.fewest, promise)
+    split_cells(X, crowd, 3, parts, left / 2, SQUARES)
+    inertia_of(X, *refined_centers(X, CENTRES, np.full(3, 0.1), parts, left / 2), parts)
     assert sum(taken) == 1
     assert taken[0] == FIRST
     assert parts.left == 0
@@ -136,6 +141,15 @@ def test_one_record_moves_a_table_by_its_own_cells_within_the_sensitivity(
     for each in alone:
         assert np.abs(each).sum() <= moved.l1
         assert np.square(each).sum() <= moved.l2_squared
+    # Under pure ε a record is in the table of one cell, and not in those of the others.
+    if kind != MOMENTS:
+        with_one, without = (
+            [exact_table(tally) for tally in counted_cells(each, partition, kind, apart=True)]
+            for each in (rows, rows[1:])
+        )
+        changed = [np.abs(a - b).sum() for a, b in zip(with_one, without, strict=True)]
+        assert sum(each > 0 for each in changed) <= 1
+        assert max(changed) <= basis_of(1, dim, kind).sensitivity(Relation.ADD_REMOVE).l1
     replaced = basis.sensitivity(Relation.REPLACE)
     assert np.square(alone[0] - alone[1]).sum() <= replaced.l2_squared
 
