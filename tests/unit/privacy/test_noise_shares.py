@@ -32,11 +32,10 @@ from hushsum.privacy.accounting import (
     promise_for_sum,
     sum_distance,
 )
-from hushsum.privacy.noise import NoiseSource, centred_binomial, discrete_laplace_share
+from hushsum.privacy.noise import LazyUniform, NoiseSource, centred_binomial, discrete_laplace_share
 from hushsum.privacy.noise import _poisson as poisson_sampler
 from hushsum.privacy.noise import _poisson as sampler
 from hushsum.privacy.noise import _samplers as binomial_sampler
-from hushsum.privacy.noise._source import LazyUniform
 
 
 @pytest.mark.parametrize("parts", [2, 3, 14, 20])

@@ -31,10 +31,9 @@ from hushsum.privacy import (
     noise_shares,
 )
 from hushsum.privacy.accounting import skellam_delta, skellam_rho, skellam_variances
-from hushsum.privacy.noise import NoiseSource, skellam
+from hushsum.privacy.noise import LazyUniform, NoiseSource, skellam
 from hushsum.privacy.noise import _poisson as poisson_sampler
 from hushsum.privacy.noise import _poisson as skellam_sampler
-from hushsum.privacy.noise._source import LazyUniform
 
 
 def law(variance: float, reach: int = 400) -> NDArray[np.float64]:
