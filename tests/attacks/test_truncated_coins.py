@@ -165,7 +165,7 @@ OTHER_RANDOMNESS = {
     "methods/_grid.py": "predictions: simulated queries",
     "baselines/_weighted_points.py": "public seeds: which candidates are listed, where the points lie",
     "methods/_landmarks.py": "a public seed: points drawn from the released tree",
-    "releases/_table_answers.py": "simulated noise, for the width of simultaneous intervals",
+    "releases/_tables.py": "simulated noise, for the width of simultaneous intervals",
     "records/_declared_columns.py": "synthetic values, drawn from labels that were released",
     "service/http/routes/datasets.py": "made-up records, public by construction",
     "baselines/summarization.py": "as published, claims nothing",

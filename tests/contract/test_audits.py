@@ -35,7 +35,7 @@ from hushsum.auditing import (
 )
 from hushsum.auditing._statistics import CASES, SmokeCase, audit_smoke
 from hushsum.kernels import HASHABLE, Batch, ColumnKernel, composed_names, named, parameter_names
-from hushsum.kernels import _base as kernels
+from hushsum.kernels import _kernels as kernels
 from hushsum.methods import all_methods
 from hushsum.privacy import PERSON, IntegerNoise, Relation, Sensitivity, UnitChange
 from hushsum.privacy import noise as samplers

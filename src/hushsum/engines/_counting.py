@@ -31,7 +31,6 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from numpy.typing import NDArray
 
-from hushsum.error_text import Words, parts_of, words_as_json
 from hushsum.errors import (
     DataRefused,
     FilePath,
@@ -40,7 +39,10 @@ from hushsum.errors import (
     SecretRefused,
     SuspiciousParameter,
     UsageError,
+    Words,
     error_from_json,
+    parts_of,
+    words_as_json,
 )
 from hushsum.files import KEY_BYTES, Buffer, Section, declared_fields, seal, unseal
 from hushsum.kernels import check_cap, thread_count

@@ -15,10 +15,17 @@ from hushsum._types import Floats
 from hushsum.errors import Parameter, UsageError
 from hushsum.records import part_of
 
-from ._base import Batch, ColumnKernel, Kernel, along_first_column
 from ._expressions import combination
-from ._named_kernels import EuclideanKernel
-from ._parameter_checks import one_of, positive_integer, positive_number
+from ._kernels import (
+    Batch,
+    ColumnKernel,
+    EuclideanKernel,
+    Kernel,
+    along_first_column,
+    one_of,
+    positive_integer,
+    positive_number,
+)
 
 MOST_SUBSETS = 5000
 _NEGLIGIBLE = 1e-9

@@ -22,8 +22,7 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from hushsum.error_text import parts_of
-from hushsum.errors import FilePath, FileRefused, LedgerUnavailable, UsageError, Words
+from hushsum.errors import FilePath, FileRefused, LedgerUnavailable, UsageError, Words, parts_of
 from hushsum.files import GuardPlace, PlacedGuard, SharedText, state_folder
 
 from ._account import FROZEN, RETIRED, Stored

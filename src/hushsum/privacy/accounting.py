@@ -24,10 +24,11 @@ under add/remove.
 
 Gaussian noise
 ==============
-Real and discrete, from (ε, δ) to its variance and back. `gaussian_delta` and `analytic_gaussian_sigma` are about normal noise on real
-numbers. `DiscreteGaussian` and `discrete_gaussian_delta` bound δ for integer tables in which one unit moves
-each cell by at most 1. `vector_delta` does so for tables that one unit moves by a vector of bounded length.
-`promise_for_sum` is about noise that several sites add in shares. The proofs of the last three follow.
+Real and discrete, from (ε, δ) to its variance and back. `gaussian_delta` and `analytic_gaussian_sigma` are
+about normal noise on real numbers. `DiscreteGaussian` and `discrete_gaussian_delta` bound δ for integer
+tables in which one unit moves each cell by at most 1. `vector_delta` does so for tables that one unit moves
+by a vector of bounded length. `promise_for_sum` is about noise that several sites add in shares. The proofs
+of the last three follow.
 
 Moves by 1: the divergence of a shifted discrete Gaussian
 ---------------------------------------------------------
@@ -144,11 +145,11 @@ Compare Kairouz, Liu & Steinke (2021), Theorem 1, which has ``Δ/σ + τ√d`` f
 
 Moments of the privacy loss
 ===========================
-They bound what binomial and Skellam noise on integer tables cost. One unit moves ``cells`` cells by 1 each, up or down, and each cell has independent noise; a count moves by 1
-under noise of its own. For such vectors, summing the moments of the loss proves less noise sufficient than
-the published bounds for any vector: the concentration inequalities of cpSGD for binomial noise (Agarwal et
-al. 2018), and the bound on the Rényi divergence of Skellam noise by a Gaussian's and a remainder in Δ1
-(Agarwal, Kairouz & Liu 2021).
+They bound what binomial and Skellam noise on integer tables cost. One unit moves ``cells`` cells by 1 each,
+up or down, and each cell has independent noise; a count moves by 1 under noise of its own. For such vectors,
+summing the moments of the loss proves less noise sufficient than the published bounds for any vector: the
+concentration inequalities of cpSGD for binomial noise (Agarwal et al. 2018), and the bound on the Rényi
+divergence of Skellam noise by a Gaussian's and a remainder in Δ1 (Agarwal, Kairouz & Liu 2021).
 
 Binomial noise
 --------------
@@ -201,8 +202,9 @@ its last place; ``_SLACK`` = 2⁻³⁰ of the size of what is summed is more tha
 
 Composition
 ===========
-Lists of releases that are fixed beforehand are composed as tightly as is proven. δ = 0: the ε are added, exactly. δ > 0: privacy loss distributions (Google's ``dp-accounting``), which know
-the shape of each mechanism's loss and not only its two numbers.
+Lists of releases that are fixed beforehand are composed as tightly as is proven. δ = 0: the ε are added,
+exactly. δ > 0: privacy loss distributions (Google's ``dp-accounting``), which know the shape of each
+mechanism's loss and not only its two numbers.
 
 The list, and every parameter in it, must not depend on any of its results. A ledger decides release by
 release, with parameters that may; it adds only what is proven for that (``hushsum.ledger``), and does not use
@@ -210,8 +212,9 @@ this.
 
 Shuffling
 =========
-It amplifies privacy: nobody knows who sent which of the reports of the local model. For every ε₀-differentially private randomiser and n reports, the shuffled reports of two neighbouring groups
-of persons (one person's value replaced) are at least as hard to tell apart as
+It amplifies privacy: nobody knows who sent which of the reports of the local model. For every
+ε₀-differentially private randomiser and n reports, the shuffled reports of two neighbouring groups of persons
+(one person's value replaced) are at least as hard to tell apart as
 
     P = (A + Δ, C − A + 1 − Δ)  and  Q = (A + 1 − Δ, C − A + Δ),
 

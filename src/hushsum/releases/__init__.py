@@ -3,11 +3,11 @@
 Importing this package registers every kind.
 """
 
-from . import _table_file as _table_file  # registers the kind
 from ._base import (
     COMMON_FACTS,
     UNKNOWN_ERRORS,
     Answers,
+    Bundle,
     Column,
     Description,
     Detail,
@@ -15,6 +15,7 @@ from ._base import (
     PlotKeywords,
     PlottedColumns,
     Points,
+    Prepared,
     Presented,
     PublicFacts,
     QueryOptions,
@@ -34,22 +35,10 @@ from ._base import (
     register,
     stored_integer,
 )
-from ._boxes import ONE_PROFILE, BoxesFunction
-from ._bundle import Bundle
-from ._noisy_table import (
-    ROUNDING_SHARE,
-    UNSEEN_SHARE,
-    NoisyTable,
-    StepCovariance,
-    StreamStep,
-    largest_step,
-    round_cells,
-    step_covariance,
-    stream_unit,
-)
-from ._nonnegative import NonnegativeFunction, nearest_probabilities
 from ._points import (
     MOST_NUMBERS,
+    ONE_PROFILE,
+    BoxesFunction,
     FeatureErrors,
     PointsFunction,
     RealFunction,
@@ -59,27 +48,37 @@ from ._points import (
     encode_reals,
     register_reals,
 )
-from ._prepared import Prepared
 from ._public_points import (
     FEWEST_POINTS,
     MOST_POINTS,
     PUBLIC_SAMPLE,
     CombinedFunction,
     ForwardedFacts,
+    NonnegativeFunction,
     SharpenedFunction,
     combine,
+    nearest_probabilities,
     sample_points,
 )
-from ._reported_function import ReportedFunction
-from ._table_answers import (
+from ._tables import (
     ESTIMATORS,
+    ROUNDING_SHARE,
+    UNSEEN_SHARE,
     CoefficientFunction,
     NeighbourDensity,
+    NoisyTable,
+    ReportedFunction,
+    StepCovariance,
+    StreamStep,
     TableFunction,
     function_type,
+    largest_step,
     neighbour_density,
     noise_table,
+    round_cells,
     simultaneous_reach,
+    step_covariance,
+    stream_unit,
 )
 
 __all__ = [

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import hushsum as hs
+from hushsum import tally as release
 from hushsum._native import CounterTable
 from hushsum.errors import FileRefused
 from hushsum.files import FileKind, Section, write_container
 from hushsum.releases import TableFunction
 from hushsum.tables import _hash_rows as hash_rows
-from hushsum.tally import _release as release
 from hushsum.tally import load_tally
 from tests.property.test_damaged_hush_files import STRANGE, leaves, replaced
 
