@@ -163,7 +163,7 @@ OTHER_RANDOMNESS = {
     "tables/_base.py": "products of a reading's coefficients, for covariances of answers",
     "tables/_grid.py": "places of records and queries at which the error of a reading is bounded",
     "methods/_grid.py": "predictions: simulated queries",
-    "baselines/_weighted_points.py": "public seeds: which candidates are listed, where the points lie",
+    "baselines/_real_functions.py": "public seeds: which candidates are listed, where the points lie",
     "methods/_landmarks.py": "a public seed: points drawn from the released tree",
     "releases/_tables.py": "simulated noise, for the width of simultaneous intervals",
     "records/_declared_columns.py": "synthetic values, drawn from labels that were released",
