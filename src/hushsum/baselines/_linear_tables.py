@@ -66,6 +66,8 @@ from hushsum.tables import (
 )
 from hushsum.tally import Tally
 
+__all__ = ["bernstein", "fourier_series", "hermite", "lsq_fgt", "lsq_rff", "trigonometric"]
+
 _NOTHING = 2e-8
 
 

@@ -82,6 +82,11 @@ from hushsum.releases import (
 from hushsum.tables import Bins
 from hushsum.tally import Tally
 
+__all__ = [
+    "CurveFunction", "CurveSpace", "histogram", "histogram_tally", "kme", "largest_distance", "mwem", "pfda",
+    "privbayes",
+]  # fmt: skip
+
 MOST_CANDIDATES = 4096
 """Families looked at for the next column; where there are more, a public random sample of them."""
 

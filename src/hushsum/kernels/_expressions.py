@@ -64,6 +64,12 @@ from ._public_randomness import (
     uniforms,
 )
 
+__all__ = [
+    "LONGEST", "OF_BOUNDS", "SCALES", "CombinationKernel", "KernelExpression", "ProductKernel",
+    "ScaledKernel", "as_expression", "bandwidth_warnings", "default_bandwidth", "different_units", "in_scale",
+    "in_units", "on_columns", "scaled", "scaled_by", "warn_of_bandwidth",
+]  # fmt: skip
+
 MOST_FACTORS = 64
 _MOST_PROFILES = 4096
 

@@ -27,6 +27,8 @@ from ._kernels import (
     positive_number,
 )
 
+__all__ = ["FittedKernel", "fit_kernel"]
+
 MOST_SUBSETS = 5000
 _NEGLIGIBLE = 1e-9
 

@@ -46,6 +46,20 @@ from ._public_randomness import (
     row_words,
 )
 
+__all__ = [
+    "COLUMNS", "GAUSSIAN", "HASHABLE", "HASH_ROWS", "INNER_PRODUCT", "POSITIVE_DEFINITE", "PRODUCT",
+    "PROFILES", "SMOOTH_PROFILES", "SPECTRAL", "AngularKernel", "AsymmetricAngularKernel", "BallSignsKernel",
+    "Batch", "CategoricalKernel", "ColumnKernel", "ColumnProfile", "DotProductKernel", "EuclideanKernel",
+    "GaussianKernel", "GaussianProfileKernel", "HammingKernel", "HashPartitions", "HashableCombination",
+    "HashableKernel", "Hasher", "InnerProductKernel", "JaccardKernel", "Kernel", "LaplacianKernel",
+    "ManhattanKernel", "MaternKernel", "PolynomialKernel", "Profile", "ProfileKernel", "ProjectionKernel",
+    "Role", "SpectralKernel", "amount_in_words", "answer_in_words", "check_cap", "check_columns",
+    "check_parameters", "composed_names", "counts_records", "dense_batch", "error_in_words",
+    "euclidean_collision", "example_columns", "integer_seed", "is_expression", "is_signed", "kernel_as_json",
+    "kernel_from_json", "kernel_in_words", "kernel_names", "manhattan_collision", "named", "one_of",
+    "parameter_names", "positive_integer", "positive_number", "records_in_words", "register", "thread_count",
+]  # fmt: skip
+
 _BLOCK_CELLS = 1 << 22
 
 ColumnProfile = Callable[[Floats], Floats]

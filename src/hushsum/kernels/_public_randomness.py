@@ -54,6 +54,11 @@ from hushsum._types import Floats
 from hushsum.errors import Argument, UsageError, shown
 from hushsum.records import Batch, part_of
 
+__all__ = [
+    "MOST_COORDINATES", "derived_seed", "hadamard", "multiply_shift", "normals", "padded", "row_words",
+    "sobol_points", "structured_block", "structured_signs", "uniforms",
+]  # fmt: skip
+
 ONE_TURN = 6.283185307179586
 _NUMBERS_AT_A_TIME = 1 << 18
 _ROWS_A_STREAM = 64

@@ -100,6 +100,11 @@ from ._requests import (
     step_of_columns,
 )
 
+__all__ = [
+    "CENTRAL", "Option", "Plan", "PlanRequest", "bounds_of_sample", "bytes_in_words", "kernel_of_sample",
+    "plan", "rounded_bandwidth", "silverman",
+]  # fmt: skip
+
 
 def bytes_in_words(size: int, *, digits: int = 3) -> str:
     """A number of bytes with three digits, or fewer.

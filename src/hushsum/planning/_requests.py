@@ -26,6 +26,8 @@ from hushsum.privacy import AUTO
 from hushsum.records import PLAIN, CellFormat, DeclaredBounds, DeclaredSteps
 from hushsum.tally import Tally
 
+__all__ = ["BOUNDS", "KernelSpec", "MethodSpec", "TableSpec", "built", "empty_tally", "takes_sets"]
+
 TABLE: Final = "Table"
 """A heading of help."""
 of_kernel = partial(setting, group="Kernel")

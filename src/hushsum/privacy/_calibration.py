@@ -68,6 +68,13 @@ from .noise import (
     skellam,
 )
 
+__all__ = [
+    "BINOMIAL", "COUNT_SHARE", "FACTORISED", "GAMMA", "GAUSSIAN", "LAPLACE", "NONE", "NO_NOISE",
+    "PURE_MECHANISMS", "SKELLAM", "SUM", "Calibration", "IntegerNoise", "Sensitivity", "UnitChange",
+    "calibrate", "gamma_noise", "laplace_noise", "noise_shares", "protecting_distance", "protecting_noises",
+    "pure_mechanism", "root_above",
+]  # fmt: skip
+
 LAPLACE = "discrete laplace"
 GAUSSIAN = "discrete gaussian"
 GAMMA = "gamma radius"

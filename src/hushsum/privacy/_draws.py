@@ -49,6 +49,15 @@ from .noise import (
     permute_and_flip,
 )
 
+__all__ = [
+    "ANALYTIC", "AS_PUBLISHED", "CALIBRATIONS", "EXACT_INTEGERS", "EXPONENTIAL", "LATTICE_GAUSSIAN",
+    "MECHANISM", "PATH", "PERMUTE_AND_FLIP", "RANDOM_STOPPING", "REAL_ARITHMETIC", "REAL_GAUSSIAN",
+    "SHUFFLED_MECHANISM", "LatticePart", "Question", "ReleaseNoise", "Stopping", "choice_claim",
+    "choose_positions", "draw_candidates", "flip_coins", "gaussian_sigma", "hadamard_response",
+    "lattice_variance", "lattice_variances", "local_source", "path_scale", "perturb_lattice",
+    "random_places", "release_noise", "rounded", "rounded_reach", "sign_gain", "standard_normal",
+]  # fmt: skip
+
 RANDOM_STOPPING = "random stopping"
 _MECHANISMS: dict[str, Callable[[Sequence[int], Fraction, NoiseSource], int]] = {
     PERMUTE_AND_FLIP: permute_and_flip,

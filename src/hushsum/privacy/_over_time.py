@@ -137,6 +137,11 @@ from ._claim import Promise, Relation, exact
 from .accounting import proper_share, short_above, vector_delta, vector_variances, zcdp_rho
 from .noise import NoiseSource
 
+__all__ = [
+    "LAST_STEP", "MOST_STEPS", "Factorisation", "StreamNoise", "StreamUnit", "TreeSums", "View",
+    "root_coefficients", "spent_delta", "spent_epsilon", "spent_rho", "stream_noise",
+]  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class View:

@@ -18,6 +18,12 @@ from ._claim import Mechanism, Promise, Relation, exact
 from ._spending import Booking, Budget
 from .accounting import check_delta, declared_population
 
+__all__ = [
+    "AUTO", "DELTA", "MOST_ROWS", "PRIVACY", "PROMISE", "PURE_NOISE", "RELATION", "RHO", "RULE_ON_DELTA",
+    "STATED", "BookingKeywords", "ReleaseKeywords", "ReleaseRequest", "Statement", "StatementKeywords",
+    "check_declared_delta", "stated_json", "stated_mechanism", "table_noise",
+]  # fmt: skip
+
 LARGEST_UNDECLARED_DELTA = Fraction(1, 100_000)
 MOST_ROWS = 1 << 24
 DEFAULT_COUNT_SHARE = 0.02

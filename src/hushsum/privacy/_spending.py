@@ -25,6 +25,11 @@ from hushsum.files import canonical_json
 from ._claim import Claim
 from .noise import noise_was_drawn
 
+__all__ = [
+    "Booking", "Budget", "StagedRelease", "another_release", "debit_stands", "spend", "spend_json", "stage",
+    "what_was_spent",
+]  # fmt: skip
+
 
 class Debit(Protocol):
     """One debited release on its way through the four steps."""

@@ -69,6 +69,14 @@ from hushsum.version import PRODUCER
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+__all__ = [
+    "COMMON_FACTS", "UNKNOWN_ERRORS", "Answers", "Bundle", "Column", "Description", "Detail", "Payload",
+    "PlotKeywords", "PlottedColumns", "Points", "Prepared", "Presented", "PublicFacts", "QueryOptions",
+    "Quotient", "Range", "Released", "ReleasedFunction", "check_level", "check_question", "file_bytes",
+    "function_in", "load_function", "load_released", "normal_answers", "normal_quantile", "query_points",
+    "register", "stored_integer",
+]  # fmt: skip
+
 Column = int | str
 """A column by its position or name."""
 

@@ -45,6 +45,11 @@ from ._base import (
     stored_text,
 )
 
+__all__ = [
+    "MOST_NUMBERS", "ONE_PROFILE", "BoxesFunction", "FeatureErrors", "PointsFunction", "RealFunction",
+    "all_measured", "check_kernel", "common_fields", "encode_reals", "register_reals",
+]  # fmt: skip
+
 LEAST_EIGENVALUE = 1e-8
 """Relative to sup k(x, x): functions below are lost in rounding."""
 

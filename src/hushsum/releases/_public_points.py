@@ -42,6 +42,11 @@ from ._base import (
 from ._points import PointsFunction
 from ._tables import CoefficientFunction, NoisyTable
 
+__all__ = [
+    "FEWEST_POINTS", "MOST_POINTS", "PUBLIC_SAMPLE", "CombinedFunction", "ForwardedFacts",
+    "NonnegativeFunction", "SharpenedFunction", "combine", "nearest_probabilities", "sample_points",
+]  # fmt: skip
+
 PUBLIC_SAMPLE: Final = "the sample that parameters and answers were derived from is public"
 
 

@@ -107,6 +107,12 @@ from ._base import (
 if TYPE_CHECKING:
     from ._public_points import SharpenedFunction
 
+__all__ = [
+    "ESTIMATORS", "ROUNDING_SHARE", "UNSEEN_SHARE", "CoefficientFunction", "NeighbourDensity", "NoisyTable",
+    "ReportedFunction", "StepCovariance", "StreamStep", "TableFunction", "function_type", "largest_step",
+    "neighbour_density", "noise_table", "round_cells", "simultaneous_reach", "step_covariance", "stream_unit",
+]  # fmt: skip
+
 _ID = re.compile(r"[0-9a-f]{32}", re.ASCII)
 # How far a stored variance may be from one that is computed again, on another machine perhaps.
 _CLOSE = 1e-5
