@@ -23,6 +23,7 @@ from typing import Any, Final, NoReturn, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum import files, privacy, releases, tables
 from hushsum._native import CounterTable
 from hushsum._types import PathOrFile
 from hushsum.declaration import shows_keywords
@@ -39,20 +40,7 @@ from hushsum.errors import (
     UsageError,
     shown,
 )
-from hushsum.files import (
-    Buffer,
-    FileKind,
-    Header,
-    SecretFile,
-    Section,
-    canonical_json,
-    decode_array,
-    encode_array,
-    encoded_size,
-    narrowest_type,
-    padded_json,
-    padded_size,
-)
+from hushsum.files import Buffer, FileKind, Header, SecretFile, Section
 from hushsum.kernels import (
     Batch,
     CategoricalKernel,
@@ -66,12 +54,6 @@ from hushsum.kernels import (
     thread_count,
 )
 from hushsum.privacy import (
-    ADJACENCY_ROW,
-    AUTO,
-    EXACT_INTEGERS,
-    GAMMA,
-    MOST_ROWS,
-    PERSON,
     Calibration,
     Claim,
     IntegerNoise,
@@ -80,35 +62,11 @@ from hushsum.privacy import (
     ReleaseKeywords,
     ReleaseRequest,
     UnitChange,
-    calibrate,
-    checked_unit,
-    laplace_noise,
-    unit_in_words,
 )
 from hushsum.privacy.noise import NoiseSource
 from hushsum.records import ParameterCheck, UnitCap, clipping_allowed, in_memory
-from hushsum.releases import (
-    UNSEEN_SHARE,
-    NoisyTable,
-    Prepared,
-    PublicFacts,
-    ReleasedFunction,
-    function_type,
-    largest_step,
-    round_cells,
-)
-from hushsum.tables import (
-    LARGE_TABLE,
-    Basis,
-    Cells,
-    LinearReading,
-    Reading,
-    RowReading,
-    Table,
-    basis_as_json,
-    basis_from_json,
-    slices,
-)
+from hushsum.releases import NoisyTable, Prepared, PublicFacts, ReleasedFunction
+from hushsum.tables import Basis, Cells, LinearReading, Reading, RowReading, Table
 from hushsum.version import PRODUCER
 
 __all__ = [
@@ -132,7 +90,7 @@ def row_blocks(
     """The first rows, at most ``cells`` at a time, each time with the number of the first one; not to be
     written to.
     """
-    for at in slices(rows, cells // table.shape[1]):
+    for at in tables.slices(rows, cells // table.shape[1]):
         if isinstance(table, np.ndarray):
             yield at.start, table[at.start : min(at.stop, rows)]
             continue
@@ -167,8 +125,8 @@ def claimed_unit(tally: Tally, requested: str | None, relation: str | Relation) 
             remedy="release under 'add/remove', or count a file without those records",
         )
     cap = tally.max_per_unit
-    offered = tuple(each for each in tally.basis.units if (each == PERSON) is (cap is not None))
-    unit = checked_unit(tally.unit if requested is None else requested, offered)
+    offered = tuple(each for each in tally.basis.units if (each == privacy.PERSON) is (cap is not None))
+    unit = privacy.checked_unit(tally.unit if requested is None else requested, offered)
     if cap is not None:
         return unit, cap
     return unit, 1 if unit == tally.basis.units[0] else tally.edge_lists
@@ -207,16 +165,16 @@ class TableRelease:
         released, noise that the samplers would refuse among it.
         """
         promise, relation = request.promise, Relation.of(request.relation)
-        rows = None if request.rows == AUTO else request.rows
+        rows = None if request.rows == privacy.AUTO else request.rows
         if isinstance(rows, str):
-            raise UsageError("rows", f"must be a number or {AUTO!r}", got=shown(rows))
+            raise UsageError("rows", f"must be a number or {privacy.AUTO!r}", got=shown(rows))
         if rows is not None:
-            rows, capacity = positive_integer("rows", rows, at_most=MOST_ROWS), basis.shape[0]
+            rows, capacity = positive_integer("rows", rows, at_most=privacy.MOST_ROWS), basis.shape[0]
             if rows > capacity:
                 remedy = "make a tally with more rows"
                 raise UsageError("rows", f"must be at most the tally's {capacity}", got=rows, remedy=remedy)
         largest = basis.prefix(rows or basis.shape[0])
-        calibration = calibrate(
+        calibration = privacy.calibrate(
             promise,
             largest.unit_change(unit, per_unit, relation),
             cells=math.prod(largest.shape),
@@ -231,7 +189,7 @@ class TableRelease:
             records_per_unit=per_unit,
             relation=relation,
             mechanism=Mechanism.of(calibration.table.mechanism),
-            arithmetic=EXACT_INTEGERS,
+            arithmetic=privacy.EXACT_INTEGERS,
             secure=request.insecure_noise_seed is None,
             assumptions=(*of_unit, *assumptions),
         )
@@ -260,13 +218,13 @@ class TableRelease:
             reading = published.reading(kernel)
             step = rounding_step(published, noise, rounded=self.rounded)
             parts = noisy_rows(table, published.shape[0], noise, source, self.threads)
-            packed = isinstance(reading, RowReading) and math.prod(published.shape) >= LARGE_TABLE
+            packed = isinstance(reading, RowReading) and math.prod(published.shape) >= tables.LARGE_TABLE
             cells: Cells
             if packed:
                 cells = _packed(parts, published.shape, step, self.threads)
             else:
                 cells = _array(parts, published)
-        function = function_type(reading)(
+        function = releases.function_type(reading)(
             reading=reading,
             cells=cells,
             facts=PublicFacts(self.claim),
@@ -280,7 +238,7 @@ class TableRelease:
     def _noise_of(self, published: Basis) -> IntegerNoise:
         """The noise of the rows that are published: of the distribution that the claim names."""
         claim = self.claim
-        return calibrate(
+        return privacy.calibrate(
             claim.promise,
             published.unit_change(claim.unit, claim.records_per_unit, claim.relation),
             cells=math.prod(published.shape),
@@ -296,9 +254,9 @@ class TableRelease:
         assert promise.epsilon is not None
         epsilon = promise.epsilon * (1 - self.count_share if change.count else 1)
         worth = float(epsilon)
-        if table.mechanism == GAMMA:
+        if table.mechanism == privacy.GAMMA:
             # With less variance than Laplace's as many rows suit as Laplace noise takes at a larger ε.
-            laplace = laplace_noise(change.table.l1, epsilon)
+            laplace = privacy.laplace_noise(change.table.l1, epsilon)
             # An ε at which nothing is left of Laplace noise takes all rows anyway.
             worth *= max(1.0, math.sqrt(laplace.variance / table.variance))
         return self.basis.rows_for(noisy_count, worth, change.records)
@@ -332,8 +290,8 @@ class TableRelease:
 def rounding_step(published: Basis, noise: IntegerNoise, *, rounded: bool) -> int:
     """What cells are rounded to multiples of."""
     if rounded:
-        return largest_step(noise.variance)
-    return largest_step(noise.variance, UNSEEN_SHARE) if published.fractional else 1
+        return releases.largest_step(noise.variance)
+    return releases.largest_step(noise.variance, releases.UNSEEN_SHARE) if published.fractional else 1
 
 
 def noisy_rows(
@@ -342,7 +300,7 @@ def noisy_rows(
     """The first rows plus noise, some at a time, so that little is held twice; noise of the Gamma-radius
     distribution, which is one vector, all at once.
     """
-    cells = rows * table.shape[1] if noise.mechanism == GAMMA else _CELLS_AT_A_TIME
+    cells = rows * table.shape[1] if noise.mechanism == privacy.GAMMA else _CELLS_AT_A_TIME
     for _, exact in row_blocks(table, rows, threads=threads, cells=cells):
         noisy = noise.draw(exact.size, source, threads=threads).reshape(exact.shape)
         noisy += exact
@@ -367,7 +325,7 @@ def _packed(parts: Iterator[NDArray[np.int64]], shape: tuple[int, int], step: in
 
     packer = TablePacker(shape, unit=step, threads=threads)
     for part in parts:
-        packer.add(part.reshape(-1) if step == 1 else round_cells(part, step).reshape(-1))
+        packer.add(part.reshape(-1) if step == 1 else releases.round_cells(part, step).reshape(-1))
     return packer.finish()
 
 
@@ -426,7 +384,7 @@ def _differences(one: Mapping[str, Any], other: Mapping[str, Any], label: str) -
 
 def is_graph(basis: Basis) -> bool:
     """Whether records are the rows of a graph."""
-    return ADJACENCY_ROW in basis.units
+    return privacy.ADJACENCY_ROW in basis.units
 
 
 def refuse_single_rows() -> NoReturn:
@@ -503,7 +461,7 @@ class Tally:
         self._cap: UnitCap | None = None
         self._check: ParameterCheck | None = None
         if max_per_unit is not None:
-            if PERSON not in basis.units:
+            if privacy.PERSON not in basis.units:
                 rule = "must be left out: the records are nodes of a graph, one row for each"
                 raise UsageError("max_per_unit", rule)
             self._cap = UnitCap(positive_integer("max_per_unit", max_per_unit, at_most=MAX_PER_UNIT))
@@ -558,13 +516,13 @@ class Tally:
 
     def __repr__(self) -> str:
         rows, width = self._basis.shape
-        unit = self.unit if self._cap is None else unit_in_words(PERSON, self._cap.limit)
+        unit = self.unit if self._cap is None else privacy.unit_in_words(privacy.PERSON, self._cap.limit)
         return f"<Tally CONFIDENTIAL {self._kernel!r} rows={rows} width={width} unit={unit!r}>"
 
     @property
     def unit(self) -> str:
         """Whom a release protects unless another unit is requested; public."""
-        return PERSON if self._cap is not None else self._basis.units[0]
+        return privacy.PERSON if self._cap is not None else self._basis.units[0]
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise SecretRefused(
@@ -910,7 +868,10 @@ def described(tally: Tally, *, encrypted: bool) -> tuple[Header, list[Buffer | S
     cap, table = tally._cap, tally._table
     numbers = np.array([tally._count, tally._moves], np.int64)
     type_name = "int64" if encrypted else _narrowest(table)
-    sections: list[Buffer | Section] = [encode_array(numbers, "int64"), _table_section(table, type_name)]
+    sections: list[Buffer | Section] = [
+        files.encode_array(numbers, "int64"),
+        _table_section(table, type_name),
+    ]
     persons = 0
     if cap is not None:
         digests, counts = cap.state()
@@ -920,12 +881,12 @@ def described(tally: Tally, *, encrypted: bool) -> tuple[Header, list[Buffer | S
         padded_digests[:persons] = digests
         padded_counts = np.zeros(capacity, np.int64)
         padded_counts[:persons] = counts
-        sections += [padded_digests.tobytes(), encode_array(padded_counts, "int64")]
+        sections += [padded_digests.tobytes(), files.encode_array(padded_counts, "int64")]
     sections.append(b"".join(sorted(tally._origins)))
     counted = tally.basis.counted_kernel() is not None
     header: Header = {
         "warning": WARNING,
-        "basis": basis_as_json(tally.basis),
+        "basis": tables.basis_as_json(tally.basis),
         # The kernel to read with; none where the basis is counted for one, or none was chosen.
         "kernel": None if counted or tally.kernel is None else kernel_as_json(tally.kernel),
         "producer": PRODUCER,
@@ -966,11 +927,11 @@ def public_header(path: str | os.PathLike[str]) -> Header:
 
 def build(header: Header, payload: memoryview) -> Tally:
     """The tally that `described` described."""
-    basis = basis_from_json(header["basis"])
+    basis = tables.basis_from_json(header["basis"])
     kernel = None if header["kernel"] is None else kernel_from_json(header["kernel"])
     type_name = header["table"]["type"]
-    numbers = decode_array(payload[:16], (2,), "int64")
-    end = 16 + encoded_size(basis.shape, type_name)
+    numbers = files.decode_array(payload[:16], (2,), "int64")
+    end = 16 + files.encoded_size(basis.shape, type_name)
     table = _table(basis, payload[16:end], type_name)
     cap = None
     if header["units"] is not None:
@@ -979,8 +940,8 @@ def build(header: Header, payload: memoryview) -> Tally:
             raise ValueError("limit")
         middle = end + _DIGEST_BYTES * slots
         digests = np.frombuffer(payload[end:middle], np.uint8).reshape(slots, _DIGEST_BYTES)
-        end = middle + encoded_size((slots,), "int64")
-        counts = decode_array(payload[middle:end], (slots,), "int64")
+        end = middle + files.encoded_size((slots,), "int64")
+        counts = files.decode_array(payload[middle:end], (slots,), "int64")
         used = counts > 0
         cap = UnitCap.from_state(header["units"]["limit"], digests[used], counts[used])
     if numbers.min() < 0:
@@ -988,11 +949,11 @@ def build(header: Header, payload: memoryview) -> Tally:
     tail = bytes(payload[end:])
     origins = frozenset(tail[i : i + ORIGIN_BYTES] for i in range(0, len(tail), ORIGIN_BYTES))
     edge_lists, restricted = header.get("edge_lists", 1), header.get("add_remove_only", False)
-    if cap is not None and PERSON not in basis.units:
+    if cap is not None and privacy.PERSON not in basis.units:
         raise ValueError("persons")
     if type(edge_lists) is not int or not 1 <= edge_lists <= _MOST_LISTS:
         raise ValueError("edge lists")
-    if edge_lists > 1 and ADJACENCY_ROW not in basis.units:
+    if edge_lists > 1 and privacy.ADJACENCY_ROW not in basis.units:
         raise ValueError("edge lists")
     if type(restricted) is not bool:
         raise ValueError("add_remove_only")
@@ -1011,24 +972,24 @@ def build(header: Header, payload: memoryview) -> Tally:
 
 def _narrowest(table: Counters) -> str:
     if isinstance(table, np.ndarray):
-        return narrowest_type(table)
-    return narrowest_type(np.array(value_range(table)))
+        return files.narrowest_type(table)
+    return files.narrowest_type(np.array(value_range(table)))
 
 
 def _table_section(table: Counters, type_name: str) -> Buffer | Section:
     """The table's bytes; of a large one a few rows at a time."""
     if isinstance(table, np.ndarray):
-        return encode_array(table, type_name)
+        return files.encode_array(table, type_name)
     rows = table.shape[0]
     return Section(
-        encoded_size(table.shape, type_name),
-        lambda: (encode_array(values, type_name) for _, values in row_blocks(table, rows)),
+        files.encoded_size(table.shape, type_name),
+        lambda: (files.encode_array(values, type_name) for _, values in row_blocks(table, rows)),
     )
 
 
 def _table(basis: Basis, payload: memoryview, type_name: str) -> Counters:
     table: Counters = basis.new_table()
-    values = decode_array(payload, basis.shape, type_name)
+    values = files.decode_array(payload, basis.shape, type_name)
     if isinstance(table, np.ndarray):
         return values.astype(np.int64)
     step = max(1, CELLS_AT_A_TIME // basis.shape[1])
@@ -1039,10 +1000,10 @@ def _table(basis: Basis, payload: memoryview, type_name: str) -> Counters:
 
 def payload_size(header: Header) -> int:
     """The bytes of the sections that `described` returns with a header."""
-    size = 16 + encoded_size(basis_from_json(header["basis"]).shape, header["table"]["type"])
+    size = 16 + files.encoded_size(tables.basis_from_json(header["basis"]).shape, header["table"]["type"])
     if header["units"] is not None:
-        size += encoded_size((header["units"]["slots"], 3), "int64")
-    return size + ORIGIN_BYTES * encoded_size((header["origins"],), "int8")
+        size += files.encoded_size((header["units"]["slots"], 3), "int64")
+    return size + ORIGIN_BYTES * files.encoded_size((header["origins"],), "int8")
 
 
 def _padded(persons: int) -> int:
@@ -1123,7 +1084,7 @@ class Checkpoint:
 
     def save(self, tally: Tally, done: Mapping[str, Any]) -> None:
         """Replace the file by this state."""
-        journal = padded_json({"job": self._job, "done": done})
+        journal = files.padded_json({"job": self._job, "done": done})
         with tally._held():
             header, sections = described(tally, encrypted=self._key is not None)
             _CHECKPOINT_FILE.write(
@@ -1164,7 +1125,7 @@ def _read(path: Path, encryption_key: bytes | None) -> tuple[Tally, dict[str, An
 
 
 def _checkpoint_size(header: Header) -> int:
-    return padded_size(header["journal"]) + payload_size(header)
+    return files.padded_size(header["journal"]) + payload_size(header)
 
 
 def _checkpoint(header: Header, payload: memoryview) -> tuple[Tally, dict[str, Any]]:
@@ -1208,18 +1169,18 @@ class TallyPattern:
             remedy = "count into an empty one, and merge them"
             raise UsageError("tally", "must be empty", got="one with records", remedy=remedy)
         public = {
-            "basis": basis_as_json(tally.basis),
+            "basis": tables.basis_as_json(tally.basis),
             "kernel": None if tally.kernel is None else kernel_as_json(tally.kernel),
             "max_per_unit": tally.max_per_unit,
             "add_remove_only": tally.add_remove_only,
         }
-        return cls(canonical_json(public).decode())
+        return cls(files.canonical_json(public).decode())
 
     def empty(self) -> Tally:
         """An empty tally of this pattern."""
         found = json.loads(self.public)
         kernel = None if found["kernel"] is None else kernel_from_json(found["kernel"])
-        tally = Tally(basis_from_json(found["basis"]), kernel, max_per_unit=found["max_per_unit"])
+        tally = Tally(tables.basis_from_json(found["basis"]), kernel, max_per_unit=found["max_per_unit"])
         return tally.restrict_to_add_remove() if found["add_remove_only"] else tally
 
 

@@ -17,37 +17,13 @@ from typing import Literal, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum import kernels, methods, releases
 from hushsum._types import Floats, Rows
 from hushsum.declaration import shows_keywords
 from hushsum.errors import Argument, DataRefused, Parameter, UsageError, shown
 from hushsum.files import Header
-from hushsum.kernels import (
-    COLUMNS,
-    GAUSSIAN,
-    POSITIVE_DEFINITE,
-    Batch,
-    ColumnKernel,
-    GaussianKernel,
-    GaussianProfileKernel,
-    Kernel,
-    one_of,
-    positive_integer,
-    positive_number,
-)
-from hushsum.methods import (
-    DEFAULT_DELTA,
-    FINENESS,
-    PUBLIC_POINTS,
-    SCORE_SENSITIVITY,
-    DeclaredBox,
-    Method,
-    OneCallKeywords,
-    OneCallRelease,
-    exact_counts,
-    part_of_budget,
-    register,
-    release_counted,
-)
+from hushsum.kernels import Batch, ColumnKernel, GaussianKernel, GaussianProfileKernel, Kernel
+from hushsum.methods import DeclaredBox, Method, OneCallKeywords, OneCallRelease
 from hushsum.privacy import (
     LAPLACE,
     PERMUTE_AND_FLIP,
@@ -60,8 +36,6 @@ from hushsum.privacy import (
 )
 from hushsum.records import Bounds, CellGrid, Codes, DeclaredBounds, bins_for_bandwidth
 from hushsum.releases import (
-    MOST_NUMBERS,
-    UNKNOWN_ERRORS,
     Answers,
     CoefficientFunction,
     Detail,
@@ -72,12 +46,6 @@ from hushsum.releases import (
     QueryOptions,
     RealFunction,
     ReleasedFunction,
-    all_measured,
-    common_fields,
-    encode_reals,
-    normal_answers,
-    register_reals,
-    stored_integer,
 )
 from hushsum.tables import Bins
 from hushsum.tally import Tally
@@ -171,12 +139,13 @@ def dependence_score(codes: Codes, family: Family, bins: Sequence[int]) -> int:
     names, parent, parents = np.unique(cells, return_inverse=True, return_counts=True)
     joint, counts = np.unique(parent * bins[family.column] + own, return_counts=True)
     del names
-    joint_counts = exact_counts(counts, records)
+    joint_counts = methods.exact_counts(counts, records)
     product = (
-        exact_counts(column, records)[joint % bins[family.column]] * parents[joint // bins[family.column]]
+        methods.exact_counts(column, records)[joint % bins[family.column]]
+        * parents[joint // bins[family.column]]
     )
     total = int(np.abs(records * joint_counts - product).sum()) + records**2 - int(product.sum())
-    return total * FINENESS // (2 * records)
+    return total * methods.FINENESS // (2 * records)
 
 
 USEFULNESS = 4.0
@@ -259,8 +228,8 @@ def privbayes(
     prepared = OneCallRelease.of(PRIVBAYES, **keywords)
     grid = CellGrid.of(box, bins)
     given = _degree(degree, grid)
-    points = positive_integer("size", size, at_most=MOST_DRAWN)
-    share = part_of_budget("network_share", network_share)
+    points = kernels.positive_integer("size", size, at_most=MOST_DRAWN)
+    share = methods.part_of_budget("network_share", network_share)
     rows = declared.records(X)
 
     def make() -> PointsFunction:
@@ -328,7 +297,9 @@ def _network(
         for family in candidates:
             if family not in scores:
                 scores[family] = dependence_score(codes, family, grid.bins)
-        question = Question([scores[each] for each in candidates], each_choice, moved * SCORE_SENSITIVITY)
+        question = Question(
+            [scores[each] for each in candidates], each_choice, moved * methods.SCORE_SENSITIVITY
+        )
         families.append(candidates[noise.choice(question)])
     return Network(tuple(families), grid.bins, parents), epsilon * (1 - share)
 
@@ -397,10 +368,10 @@ def _degree(degree: int | str, grid: CellGrid) -> int | None:
     return degree
 
 
-PRIVBAYES = register(
+PRIVBAYES = methods.register(
     Method(
         name="privbayes",
-        role=COLUMNS,
+        role=kernels.COLUMNS,
         one_call=privbayes,
         approximate=False,
         mechanism=Mechanism.of(PERMUTE_AND_FLIP, LAPLACE),
@@ -542,7 +513,7 @@ MOST_FEATURES = 1 << 16
 _CELLS_AT_A_TIME = 1 << 21
 
 
-@shows_keywords(OneCallKeywords, relation=Relation.REPLACE, delta=DEFAULT_DELTA)
+@shows_keywords(OneCallKeywords, relation=Relation.REPLACE, delta=methods.DEFAULT_DELTA)
 def kme(
     X: object,
     kernel: Kernel,
@@ -622,25 +593,25 @@ def kme(
     """
     from scipy.linalg import solve_triangular
 
-    POSITIVE_DEFINITE.check(kernel, "kme")
+    kernels.POSITIVE_DEFINITE.check(kernel, "kme")
     declared = DeclaredBox.of(kernel, bounds, columns)
     box = declared.bounds
-    one_of("algorithm", algorithm, ALGORITHMS)
-    one_of("sensitivity", sensitivity, SENSITIVITIES)
+    kernels.one_of("algorithm", algorithm, ALGORITHMS)
+    kernels.one_of("sensitivity", sensitivity, SENSITIVITIES)
     if sensitivity == "tight" and kernel.signed:
         raise UsageError(
             "sensitivity", "must be 'published' for a kernel that takes negative values", got="'tight'"
         )
     if algorithm == "features" or lattice is not None:
-        GAUSSIAN.check(kernel, "kme with features or a lattice")
+        kernels.GAUSSIAN.check(kernel, "kme with features or a lattice")
     if algorithm == "features" and lattice is not None:
         raise UsageError("lattice", ("is for ", Argument("algorithm", "subspace")), got="'features'")
     cells = None if lattice is None else CellGrid.of(box, lattice, most_cells=MOST_LATTICE_POINTS)
     given = None if isinstance(points, int | np.integer) or cells is not None else points
     declared.refuse_private(given, X, "points")
     public = _public_points(points, kernel, box, seed) if cells is None else cells.centres() - box.centre
-    number = positive_integer("features", features, at_most=MOST_FEATURES)
-    prepared = OneCallRelease.of(KME, *(() if given is None else (PUBLIC_POINTS,)), **keywords)
+    number = kernels.positive_integer("features", features, at_most=MOST_FEATURES)
+    prepared = OneCallRelease.of(KME, *(() if given is None else (methods.PUBLIC_POINTS,)), **keywords)
     rows = declared.records(X)
     # Before the debit: what is public can be refused there.
     root = None if algorithm == "features" or cells is not None else _root(public, kernel)
@@ -670,7 +641,7 @@ def kme(
             points=np.clip(chosen + box.centre, box.low, box.high),
             weights=len(rows) * weights,
             count=float(len(rows)),
-            feature_errors=None if stderr is None else all_measured(len(chosen), stderr**2),
+            feature_errors=None if stderr is None else releases.all_measured(len(chosen), stderr**2),
         )
 
     return prepared.released(make, algorithm=algorithm, points=len(public), seed=seed)
@@ -748,7 +719,7 @@ def _public_points(points: int | object, kernel: Kernel, box: Bounds, seed: int)
     from scipy.stats import qmc
 
     if isinstance(points, int | np.integer) and not isinstance(points, bool):
-        number = positive_integer("points", int(points), at_most=MOST_POINTS)
+        number = kernels.positive_integer("points", int(points), at_most=MOST_POINTS)
         spread = qmc.Halton(d=box.dim, scramble=True, seed=np.random.default_rng([seed, 0])).random(number)
         return np.asarray(qmc.scale(spread, box.low, box.high) - box.centre)
     given = kernel.prepare(points, box).arrays[0].astype(np.float64)
@@ -757,10 +728,10 @@ def _public_points(points: int | object, kernel: Kernel, box: Bounds, seed: int)
     return np.unique(given, axis=0)
 
 
-KME = register(
+KME = methods.register(
     Method(
         name="kme",
-        role=POSITIVE_DEFINITE,
+        role=kernels.POSITIVE_DEFINITE,
         one_call=kme,
         pure=False,
         relations=(Relation.REPLACE,),
@@ -858,7 +829,7 @@ def histogram(
     array([0.9, 0.1])
     >>> narrow = f.with_kernel(hs.GaussianKernel(dim=1, bandwidth=0.05))
     """
-    function = release_counted(
+    function = methods.release_counted(
         HISTOGRAM,
         X,
         lambda: histogram_tally(kernel, bounds=bounds, bins=bins, columns=columns),
@@ -895,10 +866,10 @@ def _fine_bins(box: Bounds, kernel: Kernel, most_cells: int) -> tuple[int, ...]:
     return tuple(bins_for_bandwidth(box, kernel.column_bandwidths(), fraction=0.25, most_cells=most_cells))
 
 
-HISTOGRAM = register(
+HISTOGRAM = methods.register(
     Method(
         name="histogram",
-        role=COLUMNS,
+        role=kernels.COLUMNS,
         one_call=histogram,
         mechanism=Mechanism.of(LAPLACE),
         paper="Dwork, McSherry, Nissim and Smith 2006",
@@ -995,11 +966,11 @@ def mwem(
     declared = DeclaredBox.of(kernel, bounds, columns)
     box = declared.bounds
     declared.refuse_private(queries, X, "queries")
-    prepared = OneCallRelease.of(MWEM, *(() if queries is None else (PUBLIC_POINTS,)), **keywords)
+    prepared = OneCallRelease.of(MWEM, *(() if queries is None else (methods.PUBLIC_POINTS,)), **keywords)
     cells = _fine_bins(box, kernel, _MOST_DEFAULT_CELLS) if bins is None else bins
     grid = CellGrid.of(box, cells, most_cells=MOST_ENTRIES)
     points = _queries(queries, kernel, box)
-    number = positive_integer("rounds", rounds, at_most=len(points))
+    number = kernels.positive_integer("rounds", rounds, at_most=len(points))
     if grid.cells * len(points) > MOST_ENTRIES:
         raise UsageError("bins", f"must give at most {MOST_ENTRIES} cells × queries", got="more")
     rows = declared.records(X)
@@ -1096,10 +1067,10 @@ def _queries(queries: object, kernel: Kernel, box: Bounds) -> NDArray[np.float32
     return rows
 
 
-MWEM = register(
+MWEM = methods.register(
     Method(
         name="mwem",
-        role=COLUMNS,
+        role=kernels.COLUMNS,
         one_call=mwem,
         approximate=False,
         mechanism=Mechanism.of(PERMUTE_AND_FLIP, LAPLACE),
@@ -1168,7 +1139,7 @@ class CurveFunction(RealFunction):
         value = self._read(points, self.values)
         unknown = np.full(len(value), np.nan)
         total = value if options.of == "mean" else self.count * value
-        return normal_answers(total, unknown, options.level, points)
+        return releases.normal_answers(total, unknown, options.level, points)
 
     def details(self) -> tuple[Detail, ...]:
         """The method and the number of steps."""
@@ -1176,11 +1147,11 @@ class CurveFunction(RealFunction):
         return (
             Detail("method", self.method, self.method),
             Detail("steps", number, f"{number} values, straight lines between them", label="curve"),
-            Detail("error_bars", UNKNOWN_ERRORS, UNKNOWN_ERRORS, label="error bars"),
+            Detail("error_bars", releases.UNKNOWN_ERRORS, releases.UNKNOWN_ERRORS, label="error bars"),
         )
 
     def _payload(self) -> Payload:
-        return {"values": len(self.values)}, encode_reals(self.values, self.errors), None
+        return {"values": len(self.values)}, releases.encode_reals(self.values, self.errors), None
 
     @cached_property
     def _places(self) -> Floats:
@@ -1234,7 +1205,7 @@ class CurveSpace:
         return self.curves * (np.sqrt(self.eigenvalues) / (self.eigenvalues + penalty))
 
 
-@shows_keywords(OneCallKeywords, relation=Relation.REPLACE, delta=DEFAULT_DELTA)
+@shows_keywords(OneCallKeywords, relation=Relation.REPLACE, delta=methods.DEFAULT_DELTA)
 def pfda(
     X: object,
     kernel: Kernel,
@@ -1300,16 +1271,16 @@ def pfda(
     >>> f([[0.3], [0.9]]).round(1) + 0.0, f.claim.arithmetic
     (array([1., 0.]), 'real arithmetic')
     """
-    POSITIVE_DEFINITE.check(kernel, "pfda")
+    kernels.POSITIVE_DEFINITE.check(kernel, "pfda")
     declared = DeclaredBox.of(kernel, bounds, columns)
     box = declared.bounds
     if box.dim != 1:
         raise UsageError("bounds", "must be of one column for pfda", got=box.dim, remedy="use kme, or a grid")
     process = kernel if covariance is None else covariance
-    POSITIVE_DEFINITE.check(process, "the noise of pfda")
+    kernels.POSITIVE_DEFINITE.check(process, "the noise of pfda")
     DeclaredBox.of(process, box, None)
-    positive_number("penalty", penalty, remedy="try 0.01")
-    number = positive_integer("steps", steps, at_most=MOST_STEPS)
+    kernels.positive_number("penalty", penalty, remedy="try 0.01")
+    number = kernels.positive_integer("steps", steps, at_most=MOST_STEPS)
     if number < 8:
         raise UsageError("steps", "must be at least 8", got=f"{number}", remedy="try 1024")
     prepared = OneCallRelease.of(METHOD, **keywords)
@@ -1363,10 +1334,10 @@ def largest_distance(vectors: Floats) -> float:
     return math.sqrt(max(float(squared.max()), 0.0) + rounding)
 
 
-METHOD = register(
+METHOD = methods.register(
     Method(
         name="pfda",
-        role=POSITIVE_DEFINITE,
+        role=kernels.POSITIVE_DEFINITE,
         one_call=pfda,
         pure=False,
         relations=(Relation.REPLACE,),
@@ -1379,13 +1350,13 @@ METHOD = register(
 
 
 def _shapes(header: Header) -> list[tuple[int, ...]]:
-    return [(stored_integer(header["values"], 1, MOST_NUMBERS),)] * 2
+    return [(releases.stored_integer(header["values"], 1, releases.MOST_NUMBERS),)] * 2
 
 
 def _curve(header: Header, values: Floats, errors: Floats) -> CurveFunction:
     if (errors < 0.0).any():
         raise ValueError("errors")
-    return CurveFunction(values=values, errors=errors, **common_fields(header))
+    return CurveFunction(values=values, errors=errors, **releases.common_fields(header))
 
 
-register_reals(CurveFunction.kind, "values", _shapes, _curve)
+releases.register_reals(CurveFunction.kind, "values", _shapes, _curve)

@@ -8,19 +8,10 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import Any, Final
 
+from hushsum import kernels
 from hushsum.declaration import BOUNDS_TYPE, NUMBER, Parameter, request, setting
 from hushsum.errors import UsageError
-from hushsum.kernels import (
-    SCALES,
-    Kernel,
-    example_columns,
-    in_scale,
-    is_expression,
-    kernel_names,
-    named,
-    one_of,
-    parameter_names,
-)
+from hushsum.kernels import Kernel
 from hushsum.methods import default_kernel, default_method, method_named, planned_methods, tally_methods
 from hushsum.privacy import AUTO
 from hushsum.records import PLAIN, CellFormat, DeclaredBounds, DeclaredSteps
@@ -45,7 +36,7 @@ class KernelSpec:
         "gaussian, laplacian, matern, euclidean, manhattan, angular, jaccard or hamming; or "
         "several, with their columns: 'euclidean(age, bandwidth=10) * hamming(town)'. [default: "
         "gaussian; where hash rows are requested, euclidean; for sets, jaccard]",
-        suggestions=kernel_names,
+        suggestions=kernels.kernel_names,
     )
     bandwidth: float | None = setting(
         None, "How near records must be to count as similar; chosen without looking at them.", above=0
@@ -55,7 +46,7 @@ class KernelSpec:
         "What the bandwidth is measured in: the units of the data, or the declared range of each "
         "column, of which it is then a fraction. [default: bounds if the ranges differ by more than 10 "
         "times]",
-        choices=SCALES,
+        choices=kernels.SCALES,
         metavar="units|bounds",
     )
     power: int | None = of_kernel(
@@ -89,7 +80,7 @@ class KernelSpec:
         """The same with a bandwidth where none is given, as for normal records whose standard deviation is an
         eighth of the declared range of each column.
         """
-        parameters = () if is_expression(self.name) else parameter_names(self.name)
+        parameters = () if kernels.is_expression(self.name) else kernels.parameter_names(self.name)
         if self.bandwidth is not None or dim is None or "bandwidth" not in parameters:
             return self
         return replace(self, bandwidth=float(f"{math.sqrt(dim / 2.0) / 8.0:.2g}"), scale="bounds")
@@ -97,13 +88,13 @@ class KernelSpec:
     @property
     def takes_sets(self) -> bool:
         """Whether its records are sets, and not columns of numbers."""
-        return "dim" not in parameter_names(self.name)
+        return "dim" not in kernels.parameter_names(self.name)
 
     def example(
         self, dim: int | None, bounds: DeclaredBounds | None = None, columns: Sequence[str] | None = None
     ) -> Kernel:
         """The kernel where only the number of columns matters, or not even that is known."""
-        known = columns or example_columns(self.name, dim)
+        known = columns or kernels.example_columns(self.name, dim)
         return self.build(len(known) if dim is None and known is not None else dim, known, bounds)
 
     def build(
@@ -117,13 +108,15 @@ class KernelSpec:
             if a parameter is missing that the kernel needs, or one is given that it does not have.
         """
         kernel = self.plain(dim, columns, bandwidth=self.bandwidth)
-        return in_scale(kernel, self.scale, bounds, columns, default=not is_expression(self.name))
+        return kernels.in_scale(
+            kernel, self.scale, bounds, columns, default=not kernels.is_expression(self.name)
+        )
 
     def plain(self, dim: int | None, columns: Sequence[str] | None, *, bandwidth: float | None) -> Kernel:
         """The kernel with another bandwidth, in the units of the data."""
         names = ("power", "bits", "projection", "smoothness", "radius")
         given = {name: getattr(self, name) for name in names}
-        return named(self.name, dim=dim, columns=columns, bandwidth=bandwidth, **given)
+        return kernels.named(self.name, dim=dim, columns=columns, bandwidth=bandwidth, **given)
 
 
 BOUNDS: Final = Parameter(
@@ -222,7 +215,7 @@ class TableSpec:
     def __post_init__(self) -> None:
         if self.method is None:
             return
-        one_of("method", self.method, tally_methods())
+        kernels.one_of("method", self.method, tally_methods())
         for name in self.given():
             if name not in method_named(self.method).settings:
                 fitting = ", ".join(each for each in tally_methods() if name in method_named(each).settings)

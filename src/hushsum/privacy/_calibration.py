@@ -36,37 +36,10 @@ from numpy.typing import NDArray
 from hushsum.errors import ClaimError, Parameter, UsageError
 from hushsum.files import stored_rational
 
+from . import accounting
+from . import noise as samplers
 from ._claim import SECURE_AGGREGATION, SITE_NOISE, Claim, Promise, Relation
-from .accounting import (
-    SMALLEST_SHARE,
-    binomial_trials,
-    discrete_gaussian_delta,
-    gaussian_variances,
-    promise_for_sum,
-    proper_share,
-    short_above,
-    skellam_variances,
-    sum_distance,
-    vector_delta,
-    vector_variances,
-    zcdp_delta,
-)
-from .noise import (
-    LARGEST_SKELLAM,
-    SMALLEST_SHARED_SCALE,
-    SMALLEST_SKELLAM,
-    NoiseSource,
-    centred_binomial,
-    check_trials,
-    discrete_gaussian,
-    discrete_laplace,
-    discrete_laplace_share,
-    gamma_radius,
-    gamma_radius_variance,
-    gaussian_variance,
-    laplace_variance,
-    skellam,
-)
+from .noise import NoiseSource
 
 __all__ = [
     "BINOMIAL", "COUNT_SHARE", "FACTORISED", "GAMMA", "GAUSSIAN", "LAPLACE", "NONE", "NO_NOISE",
@@ -134,7 +107,7 @@ class IntegerNoise:
         if self.mechanism == SUM:
             return sum(times * noise.variance for times, noise in self.terms)
         if self.mechanism == GAMMA:
-            return gamma_radius_variance(self.parameter, self.cells)
+            return samplers.gamma_radius_variance(self.parameter, self.cells)
         return _VARIANCES[self.mechanism](self.parameter) / self.parts
 
     @property
@@ -151,7 +124,7 @@ class IntegerNoise:
         if self.mechanism == GAMMA:
             if size != self.cells:
                 raise ValueError("one length is shared by all cells")
-            return gamma_radius(size, self.parameter, source)
+            return samplers.gamma_radius(size, self.parameter, source)
         if self.mechanism in SUMS:
             raise ValueError("the noise of a step is a sum of draws of all steps before")
         if self.mechanism == SUM:
@@ -163,7 +136,7 @@ class IntegerNoise:
         if self.mechanism == NONE:
             return np.zeros(size, np.int64)
         if self.parts > 1:
-            return discrete_laplace_share(size, self.parameter, self.parts, source)
+            return samplers.discrete_laplace_share(size, self.parameter, self.parts, source)
         return _SAMPLERS[self.mechanism](size, self.parameter, source, threads=threads)
 
     def as_json(self) -> dict[str, Any]:
@@ -187,7 +160,10 @@ class IntegerNoise:
         if type(cells) is not int or cells < 1 or type(parts) is not int or not 1 <= parts <= MOST_TERMS:
             raise ValueError("cells")
         noise = cls(data["mechanism"], stored_rational(data["parameter"]), cells, parts)
-        drawable = noise.mechanism != SKELLAM or SMALLEST_SKELLAM <= noise.parameter <= LARGEST_SKELLAM
+        drawable = (
+            noise.mechanism != SKELLAM
+            or samplers.SMALLEST_SKELLAM <= noise.parameter <= samplers.LARGEST_SKELLAM
+        )
         if not math.isfinite(noise.variance) or not drawable:
             raise ValueError("parameter")
         return noise
@@ -215,18 +191,18 @@ SUMS = (FACTORISED, INTERVALS)
 """
 
 _VARIANCES: dict[str, Callable[[Fraction], float]] = {
-    LAPLACE: laplace_variance,
-    GAUSSIAN: gaussian_variance,
-    BINOMIAL: lambda trials: check_trials(trials) / 4.0,
+    LAPLACE: samplers.laplace_variance,
+    GAUSSIAN: samplers.gaussian_variance,
+    BINOMIAL: lambda trials: samplers.check_trials(trials) / 4.0,
     SKELLAM: float,
     **dict.fromkeys(SUMS, float),
     NONE: lambda _: 0.0,
 }
 _SAMPLERS: dict[str, Callable[..., NDArray[np.int64]]] = {
-    LAPLACE: discrete_laplace,
-    GAUSSIAN: discrete_gaussian,
-    BINOMIAL: centred_binomial,
-    SKELLAM: skellam,
+    LAPLACE: samplers.discrete_laplace,
+    GAUSSIAN: samplers.discrete_gaussian,
+    BINOMIAL: samplers.centred_binomial,
+    SKELLAM: samplers.skellam,
 }
 NO_NOISE = IntegerNoise(NONE, Fraction(0))
 
@@ -383,7 +359,7 @@ def calibrate(
         return pure if _less(pure, gaussian, float(count_share) if change.count else 0.0) else gaussian
     if promise.pure:
         assert promise.epsilon is not None
-        of_count = promise.epsilon * proper_share(count_share) if change.count else Fraction(0)
+        of_count = promise.epsilon * accounting.proper_share(count_share) if change.count else Fraction(0)
         of_table = promise.epsilon - of_count
         if (mechanism or pure_mechanism(change.table, cells, of_table)) == GAMMA:
             table = gamma_noise(change.table.l2_squared, cells, of_table)
@@ -423,16 +399,18 @@ def _unit_moves(promise: Promise, change: UnitChange, count_share: Fraction, mec
     if change.table.largest > 1 or change.count > 1:
         rule = f"{mechanism} is proven where one unit moves each cell by at most 1"
         raise ClaimError("mechanism", rule, got="a larger move")
-    share = proper_share(count_share) if change.count else None
+    share = accounting.proper_share(count_share) if change.count else None
     cells, epsilon, delta = change.table.l2_squared, promise.epsilon, promise.delta
     if mechanism == SKELLAM:
         return Calibration.of(
             SKELLAM,
-            *skellam_variances(cells=cells, epsilon=epsilon, delta=delta, rho=promise.rho, count_share=share),
+            *accounting.skellam_variances(
+                cells=cells, epsilon=epsilon, delta=delta, rho=promise.rho, count_share=share
+            ),
         )
     assert epsilon is not None
     return Calibration.of(
-        BINOMIAL, *binomial_trials(epsilon=epsilon, delta=delta, cells=cells, count_share=share)
+        BINOMIAL, *accounting.binomial_trials(epsilon=epsilon, delta=delta, cells=cells, count_share=share)
     )
 
 
@@ -498,7 +476,7 @@ def _gaussian(promise: Promise, change: UnitChange, cells: int, count_share: Fra
     rows, through ρ (`hushsum.privacy.accounting.vector_variances`).
     """
     table, count = change.table, change.count
-    share = proper_share(count_share) if count else Fraction(0)
+    share = accounting.proper_share(count_share) if count else Fraction(0)
     if promise.rho is not None:
         variance = Fraction(table.l2_squared) / (2 * promise.rho * (1 - share))
         return Calibration.of(
@@ -507,9 +485,11 @@ def _gaussian(promise: Promise, change: UnitChange, cells: int, count_share: Fra
     assert promise.epsilon is not None
     of_claim = {"epsilon": promise.epsilon, "delta": promise.delta}
     if table.largest == 1 and count <= 1:
-        found = gaussian_variances(**of_claim, cells=table.l2_squared, count_share=share if count else None)
+        found = accounting.gaussian_variances(
+            **of_claim, cells=table.l2_squared, count_share=share if count else None
+        )
     else:
-        found = vector_variances(
+        found = accounting.vector_variances(
             **of_claim, l2_squared=table.l2_squared, cells=cells, count=count, count_share=share
         )
     return Calibration.of(GAUSSIAN, *found)
@@ -529,7 +509,7 @@ def noise_shares(
         return whole.map(lambda noise: _laplace_share(noise, honest))
     if honest == 1:
         return calibrate(promise, change, cells=cells, count_share=count_share, mechanism=GAUSSIAN)
-    smaller = promise_for_sum(promise, shares=honest, cells=cells + 1)
+    smaller = accounting.promise_for_sum(promise, shares=honest, cells=cells + 1)
     whole = calibrate(smaller, change, cells=cells, count_share=count_share, mechanism=GAUSSIAN)
     raised = _raised(smaller, change, cells, whole, honest)
     if raised != whole and change.table.largest == 1 and change.count <= 1:
@@ -542,7 +522,7 @@ def noise_shares(
 
 def _drawable(whole: Calibration, honest: int) -> bool:
     shares = [each.parameter / honest for each in whole if each.mechanism != NONE]
-    return all(SMALLEST_SKELLAM <= each <= LARGEST_SKELLAM for each in shares)
+    return all(samplers.SMALLEST_SKELLAM <= each <= samplers.LARGEST_SKELLAM for each in shares)
 
 
 def protecting_noises(claim: Claim, table: IntegerNoise, count: IntegerNoise) -> list[Calibration]:
@@ -582,7 +562,7 @@ def _honest_part(noise: IntegerNoise, *, least: int, honest: int) -> IntegerNois
         return replace(share, parts=1) if share.parts <= honest else None
     if share.mechanism == SKELLAM:
         return replace(share, parameter=share.parameter * honest)
-    if share.mechanism != GAUSSIAN or (honest > 1 and share.parameter < SMALLEST_SHARE):
+    if share.mechanism != GAUSSIAN or (honest > 1 and share.parameter < accounting.SMALLEST_SHARE):
         return None
     return replace(share, parameter=share.parameter * honest)
 
@@ -596,7 +576,7 @@ def protecting_distance(claim: Claim, noises: Calibration) -> float:
     if trust is None or trust.model != SECURE_AGGREGATION or trust.honest == 1:
         return 0.0
     shared = [each.parameter / trust.honest for each in noises if each.mechanism == GAUSSIAN]
-    return max((sum_distance(trust.honest, each) for each in shared), default=0.0)
+    return max((accounting.sum_distance(trust.honest, each) for each in shared), default=0.0)
 
 
 def _each(noise: IntegerNoise, parties: int) -> list[IntegerNoise]:
@@ -613,14 +593,14 @@ def _laplace_share(noise: IntegerNoise, honest: int) -> IntegerNoise:
     """
     if honest == 1:
         return noise
-    return replace(noise, parameter=max(noise.parameter, SMALLEST_SHARED_SCALE), parts=honest)
+    return replace(noise, parameter=max(noise.parameter, samplers.SMALLEST_SHARED_SCALE), parts=honest)
 
 
 def _raised(promise: Promise, change: UnitChange, cells: int, whole: Calibration, honest: int) -> Calibration:
     """Noise whose shares have at least the smallest variance; checked again, because on a lattice more
     variance is not always more private.
     """
-    smallest = SMALLEST_SHARE * honest
+    smallest = accounting.SMALLEST_SHARE * honest
     if all(each.mechanism == NONE or each.parameter >= smallest for each in whole):
         return whole
     noises = whole.map(lambda each: replace(each, parameter=max(each.parameter, smallest)))
@@ -629,7 +609,9 @@ def _raised(promise: Promise, change: UnitChange, cells: int, whole: Calibration
     for _ in range(_STEPS):
         if _delta(promise, change, cells, noises) <= promise.delta:
             return noises
-        noises = noises.map(lambda each: replace(each, parameter=short_above(float(each.parameter) * 1.01)))
+        noises = noises.map(
+            lambda each: replace(each, parameter=accounting.short_above(float(each.parameter) * 1.01))
+        )
     raise ArithmeticError("no variance found that keeps the promise")
 
 
@@ -639,14 +621,14 @@ def _delta(promise: Promise, change: UnitChange, cells: int, noises: Calibration
     moved, count = change.table, change.count
     table, counted = noises.table.parameter, noises.count.parameter if count else None
     rho = moved.l2_squared / (2 * table) + (0 if counted is None else count**2 / (2 * counted))
-    converted = zcdp_delta(rho, promise.epsilon)
+    converted = accounting.zcdp_delta(rho, promise.epsilon)
     if converted <= promise.delta:
         return converted
     if moved.largest == 1 and count <= 1:
-        return discrete_gaussian_delta(
+        return accounting.discrete_gaussian_delta(
             promise.epsilon, cells=moved.l2_squared, variance=table, count_variance=counted
         )
-    return vector_delta(
+    return accounting.vector_delta(
         promise.epsilon,
         l2_squared=moved.l2_squared,
         cells=cells,

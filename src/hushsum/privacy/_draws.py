@@ -32,22 +32,11 @@ from numpy.typing import NDArray
 from hushsum._types import Floats, Integers
 from hushsum.errors import Argument, ClaimError, Parameter, shown
 
+from . import noise as samplers
 from ._calibration import IntegerNoise, gamma_noise, laplace_noise
 from ._claim import Claim, Mechanism, Promise, PromiseKind, Relation, register_mechanism
 from .accounting import analytic_gaussian_sigma, rounding_gap, zcdp_rho
-from .noise import (
-    EXPONENTIAL,
-    PERMUTE_AND_FLIP,
-    NoiseSource,
-    Stopping,
-    discrete_gaussian,
-    draw_runs,
-    exponential_choice,
-    flip,
-    independent_places,
-    log_odds_coins,
-    permute_and_flip,
-)
+from .noise import EXPONENTIAL, PERMUTE_AND_FLIP, NoiseSource, Stopping
 
 __all__ = [
     "ANALYTIC", "AS_PUBLISHED", "CALIBRATIONS", "EXACT_INTEGERS", "EXPONENTIAL", "LATTICE_GAUSSIAN",
@@ -60,8 +49,8 @@ __all__ = [
 
 RANDOM_STOPPING = "random stopping"
 _MECHANISMS: dict[str, Callable[[Sequence[int], Fraction, NoiseSource], int]] = {
-    PERMUTE_AND_FLIP: permute_and_flip,
-    EXPONENTIAL: exponential_choice,
+    PERMUTE_AND_FLIP: samplers.permute_and_flip,
+    EXPONENTIAL: samplers.exponential_choice,
 }
 
 
@@ -96,13 +85,13 @@ def choose_positions(questions: Sequence[Question], *, insecure_noise_seed: int 
 def draw_candidates(rule: Stopping, candidates: int, *, insecure_noise_seed: int | None) -> list[int]:
     """Which candidate each run takes, for a secret random number of runs."""
     with NoiseSource.for_release(insecure_noise_seed) as source:
-        return draw_runs(rule, candidates, source)
+        return samplers.draw_runs(rule, candidates, source)
 
 
 def random_places(size: int, places: int, *, insecure_noise_seed: int | None) -> NDArray[np.int64]:
     """A secret random place for each of ``size`` units, independent of the data and of each other."""
     with NoiseSource.for_release(insecure_noise_seed) as source:
-        return independent_places(size, places, source)
+        return samplers.independent_places(size, places, source)
 
 
 def flip_coins(against: Sequence[Fraction], *, insecure_noise_seed: int | None) -> list[bool]:
@@ -110,7 +99,7 @@ def flip_coins(against: Sequence[Fraction], *, insecure_noise_seed: int | None) 
     r²/8 of ρ, or r of pure ε.
     """
     with NoiseSource.for_release(insecure_noise_seed) as source:
-        return log_odds_coins(against, source)
+        return samplers.log_odds_coins(against, source)
 
 
 def choice_claim(
@@ -176,7 +165,7 @@ class ReleaseNoise:
 
     def integer_gaussian(self, values: NDArray[np.int64], variance: Fraction) -> NDArray[np.int64]:
         """Integers with discrete Gaussian noise of that variance: Δ2²/(2·variance)-zCDP, exactly."""
-        noise = discrete_gaussian(values.size, variance, self._source)
+        noise = samplers.discrete_gaussian(values.size, variance, self._source)
         return values + noise.reshape(values.shape)
 
     def gaussian(self, values: Floats, l2: float, epsilon: Fraction, delta: Fraction) -> tuple[Floats, float]:
@@ -200,7 +189,7 @@ class ReleaseNoise:
 
     def coin(self, exponent: float) -> bool:
         """True with probability e^(−exponent), exactly, for a float that is not negative."""
-        return flip(Fraction(exponent), self._source.stream().more_bits(0))
+        return samplers.flip(Fraction(exponent), self._source.stream().more_bits(0))
 
     def gamma_vector(self, size: int, scale: float) -> Floats:
         """A vector b of density ∝ exp(−‖b‖/scale): a uniform direction, and a Gamma(size, scale) length.
@@ -249,7 +238,7 @@ def standard_normal(size: int, source: NoiseSource) -> Floats:
     >>> standard_normal(3, NoiseSource.insecure(1)).shape
     (3,)
     """
-    whole = discrete_gaussian(size, Fraction(1 << (2 * _LATTICE_BITS)), source).astype(np.float64)
+    whole = samplers.discrete_gaussian(size, Fraction(1 << (2 * _LATTICE_BITS)), source).astype(np.float64)
     between = ((source.stream().words(size) >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52 - 0.5
     normal: Floats = 2.0**-_LATTICE_BITS * (whole + between)
     return normal
@@ -450,9 +439,9 @@ def hadamard_response(
     ...     hadamard_response(lambda row: 5, rows=4, order=8, epsilon=Fraction(1), source=source).row < 4
     True
     """
-    row = int(independent_places(1, rows, source)[0])
-    column = int(independent_places(1, order, source)[0])
-    [other] = log_odds_coins([epsilon], source)
+    row = int(samplers.independent_places(1, rows, source)[0])
+    column = int(samplers.independent_places(1, order, source)[0])
+    [other] = samplers.log_odds_coins([epsilon], source)
     return Response(row, column, ((cell_of(row) & column).bit_count() % 2 == 1) != other)
 
 

@@ -32,25 +32,10 @@ from typing import (
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum import _html
+from hushsum import _html, files
 from hushsum._types import Floats, PathOrFile, RoleType, is_number
 from hushsum.errors import FileRefused, HushsumError, PerSurface, UsageError, shown
-from hushsum.files import (
-    REAL,
-    Buffer,
-    FileKind,
-    Header,
-    Section,
-    build_from,
-    canonical_json,
-    check_spelling,
-    decode_array,
-    encode_array,
-    encoded_size,
-    narrowest_type,
-    read_container,
-    write_container,
-)
+from hushsum.files import Buffer, FileKind, Header, Section
 from hushsum.kernels import Kernel, counts_records, kernel_as_json, kernel_in_words, records_in_words
 from hushsum.privacy import (
     Booking,
@@ -664,7 +649,7 @@ class StoredRelease(ABC):
     def save(self, target: PathOrFile) -> None:
         """Write a ``.hush`` file; to a path atomically."""
         layout, sections, paged = self._payload()
-        write_container(target, FileKind.RELEASED, {**self.stated(), **layout}, sections, paged=paged)
+        files.write_container(target, FileKind.RELEASED, {**self.stated(), **layout}, sections, paged=paged)
 
     def __reduce__(self) -> tuple[Callable[[bytes], Released], tuple[bytes]]:
         return _from_bytes, (file_bytes(self),)
@@ -796,7 +781,7 @@ class _Codec(NamedTuple):
         """
         found = self.build(header, payload)
         layout = {name: header[name] for name in self.layout if name in header}
-        check_spelling(header, {**found.stated(), **layout})
+        files.check_spelling(header, {**found.stated(), **layout})
         return found
 
 
@@ -902,10 +887,10 @@ def _read(source: PathOrFile, check: Callable[[object], None]) -> Released:
             )
         return _CODECS[name]
 
-    header, payload = read_container(
+    header, payload = files.read_container(
         source, FileKind.RELEASED, lambda header: codec(header).payload_size(header)
     )
-    return build_from(header, payload, codec(header).read)
+    return files.build_from(header, payload, codec(header).read)
 
 
 R = TypeVar("R", bound=Released)
@@ -1038,7 +1023,7 @@ class Bundle(StoredRelease):
     arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        canonical_json(dict(self.about))
+        files.canonical_json(dict(self.about))
         arrays = {name: _frozen(values) for name, values in self.arrays.items()}
         parts = self.parts if isinstance(self.parts, _StoredParts) else MappingProxyType(dict(self.parts))
         object.__setattr__(self, "parts", parts)
@@ -1063,7 +1048,7 @@ class Bundle(StoredRelease):
                 for name, values in self.arrays.items()
             ],
         }
-        arrays = [encode_array(values, types[name]) for name, values in self.arrays.items()]
+        arrays = [files.encode_array(values, types[name]) for name, values in self.arrays.items()]
         return layout, [*parts.values(), *arrays], None
 
 
@@ -1100,7 +1085,7 @@ def _frozen(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _type_of(values: NDArray[Any]) -> str:
-    return REAL if values.dtype.kind == "f" else narrowest_type(values)
+    return files.REAL if values.dtype.kind == "f" else files.narrowest_type(values)
 
 
 def _payload_size(header: Header) -> int:
@@ -1115,7 +1100,7 @@ def _part_sizes(header: Header) -> list[int]:
 
 
 def _array_sizes(header: Header) -> list[int]:
-    return [encoded_size(_shape(entry), entry["type"], reals=True) for entry in header["arrays"]]
+    return [files.encoded_size(_shape(entry), entry["type"], reals=True) for entry in header["arrays"]]
 
 
 def _check_entries(entries: object, *fields: str) -> None:
@@ -1145,7 +1130,7 @@ def _build(header: Header, payload: memoryview) -> Bundle:
     parts = {entry["name"]: next(pieces) for entry in header["parts"]}
     arrays = {}
     for entry in header["arrays"]:
-        values = decode_array(next(pieces), _shape(entry), entry["type"])
+        values = files.decode_array(next(pieces), _shape(entry), entry["type"])
         if not np.isfinite(values).all():
             raise ValueError("not finite")
         arrays[entry["name"]] = values

@@ -20,54 +20,12 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypedDict, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum import files, privacy, tables
 from hushsum._types import Floats, is_number
 from hushsum.errors import FileRefused, UsageError, shown
-from hushsum.files import (
-    Buffer,
-    Header,
-    PackedForm,
-    PackedTable,
-    PageCheck,
-    Section,
-    TablePacker,
-    check_packed,
-    check_spelling,
-    data_bytes,
-    decode_array,
-    digests_size,
-    encode_array,
-    encoded_size,
-    narrowest_type,
-    pack_integers,
-    stored_rational,
-    unpack_integers,
-)
+from hushsum.files import Buffer, Header, PackedForm, PackedTable, PageCheck, Section, TablePacker
 from hushsum.kernels import Batch, GaussianKernel, GaussianProfileKernel, Kernel, one_of
-from hushsum.privacy import (
-    BINOMIAL,
-    GAMMA,
-    GAUSSIAN,
-    LAPLACE,
-    LAST_STEP,
-    MECHANISM,
-    NONE,
-    PERSON,
-    SHUFFLED_MECHANISM,
-    SITE_NOISE,
-    SKELLAM,
-    SUM,
-    Claim,
-    IntegerNoise,
-    Mechanism,
-    Relation,
-    StreamNoise,
-    StreamUnit,
-    protecting_noises,
-    root_above,
-    sign_gain,
-    spent_epsilon,
-    spent_rho,
-)
+from hushsum.privacy import Claim, IntegerNoise, Mechanism, Relation, StreamNoise, StreamUnit
 from hushsum.privacy.accounting import shuffled_delta, skellam_rho
 from hushsum.tables import (
     Basis,
@@ -78,11 +36,6 @@ from hushsum.tables import (
     RowReading,
     SampledReading,
     Table,
-    basis_from_json,
-    groups_for,
-    median_of_means_bound,
-    reading_as_json,
-    reading_from_json,
 )
 
 from ._base import (
@@ -163,7 +116,7 @@ class StreamStep:
         found = cls(data["stream"], data["step"], data["removals"], StreamNoise.from_json(data["noise"]))
         if not isinstance(found.stream, str) or not _ID.fullmatch(found.stream):
             raise ValueError("stream")
-        stored_integer(found.step, 1, found.horizon or LAST_STEP)
+        stored_integer(found.step, 1, found.horizon or privacy.LAST_STEP)
         if type(found.removals) is not bool:
             raise ValueError("removals")
         return found
@@ -189,10 +142,10 @@ class StreamStep:
         unit = stream_unit(basis, claim.unit, claim.records_per_unit, claim.relation, removals=self.removals)
         if claim.promise.pure:
             assert claim.promise.epsilon is not None
-            return self.noise.intervals and spent_epsilon(self.noise, unit) <= claim.promise.epsilon
+            return self.noise.intervals and privacy.spent_epsilon(self.noise, unit) <= claim.promise.epsilon
         if self.noise.intervals:
             return False
-        return claim.promise.rho is None or spent_rho(self.noise, unit) <= claim.promise.rho
+        return claim.promise.rho is None or privacy.spent_rho(self.noise, unit) <= claim.promise.rho
 
 
 def stream_unit(basis: Basis, unit: str, per_unit: int, relation: Relation, *, removals: bool) -> StreamUnit:
@@ -201,7 +154,7 @@ def stream_unit(basis: Basis, unit: str, per_unit: int, relation: Relation, *, r
     return StreamUnit(
         record={each: basis.sensitivity(each) for each in Relation},
         relation=relation,
-        per_unit=per_unit if unit == PERSON else None,
+        per_unit=per_unit if unit == privacy.PERSON else None,
         removals=removals,
         cells=rows * width,
     )
@@ -330,7 +283,7 @@ class NoisyTable(LocalTable):
         1)/12. Functions of several sites were rounded before they were added.
         """
         trust = self.claim.trust
-        rounded = trust.parties if trust is not None and trust.model == SITE_NOISE else 1
+        rounded = trust.parties if trust is not None and trust.model == privacy.SITE_NOISE else 1
         return self.noise.variance + rounded * (self.step**2 - 1) / 12.0
 
     def rounded(self, step: int | None = None) -> Self:
@@ -505,7 +458,7 @@ class NoisyTable(LocalTable):
         constants, step = self.reading.constants_as_json(), self.stream_step
         return {
             **super().stated(),
-            **reading_as_json(self.reading),
+            **tables.reading_as_json(self.reading),
             **({} if constants is None else {"constants": constants}),
             **({} if step is None else {"stream": step.as_json()}),
             **({"parts": list(self.parts)} if self.parts else {}),
@@ -520,13 +473,13 @@ class NoisyTable(LocalTable):
         if not isinstance(self.cells, np.ndarray):
             return _packed_payload(self.cells, self.step)
         table, step = self.table, self.step
-        type_name = narrowest_type(table)
+        type_name = files.narrowest_type(table)
         about: dict[str, Any] = {"type": type_name, "shape": list(self.basis.shape)}
-        payload: Buffer = encode_array(table, type_name)
+        payload: Buffer = files.encode_array(table, type_name)
         if table.size >= _WORTH_PACKING or step != 1:
             # Cells are multiples of the step of their rounding, unless they were shifted since.
             unit = step if step == 1 or not (table % step).any() else 1
-            packed, centre = pack_integers(table, unit)
+            packed, centre = files.pack_integers(table, unit)
             if len(packed) < len(payload):
                 about["packed"] = {"centre": centre, "size": len(packed), "unit": unit}
                 payload = packed
@@ -574,7 +527,10 @@ def _packed_payload(cells: PackedTable, step: int) -> Payload:
         "step": step,
         "cells": {**cells.form._asdict(), "exceptions": len(cells.exception_cells), "total": cells.total},
     }
-    sections = [encode_array(cells.exception_cells, "int64"), encode_array(cells.exception_values, "int64")]
+    sections = [
+        files.encode_array(cells.exception_cells, "int64"),
+        files.encode_array(cells.exception_values, "int64"),
+    ]
     data = cells.data.data
     paged = Section(len(data), lambda: (data[i : i + _WRITTEN] for i in range(0, len(data), _WRITTEN)))
     return {"table": about}, sections, paged
@@ -626,11 +582,11 @@ def noise_table(
     rng: np.random.Generator, shape: tuple[int, ...], mechanism: str
 ) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.int64]], float]:
     """Noise of the distribution of a release in integers, for a reading, and its standard deviation."""
-    if mechanism == LAPLACE:
+    if mechanism == privacy.LAPLACE:
         drawn = rng.laplace(scale=math.sqrt(0.5), size=shape)
     else:
         drawn = rng.standard_normal(shape)
-    if mechanism == GAMMA:
+    if mechanism == privacy.GAMMA:
         # Normal numbers of one variance, which has a Gamma distribution (`gamma_radius`).
         half = (math.prod(shape) + 1) / 2.0
         drawn *= math.sqrt(rng.gamma(half) / half)
@@ -818,7 +774,7 @@ class TableFunction(NoisyTable):
         """
         mean = self._read(Q, 1).mean
         largest = self._largest_variance(mean, failure / 2.0)
-        factor = median_of_means_bound(1.0, self._blocks, failure / 2.0)
+        factor = tables.median_of_means_bound(1.0, self._blocks, failure / 2.0)
         return factor * np.sqrt(self._blocks * largest) / (1.0 - self.reading.basis.fold_rate)
 
     @cached_property
@@ -846,7 +802,7 @@ class TableFunction(NoisyTable):
 
     def _median_of_means(self, batch: Batch, failure: float) -> Floats:
         """Groups of whole blocks, ⌈8 ln(2/failure)⌉ of them or as many as there are blocks."""
-        groups = min(groups_for(failure / 2.0), self._blocks)
+        groups = min(tables.groups_for(failure / 2.0), self._blocks)
         block = self.reading.basis.independent_rows
         edges = np.linspace(0, self._blocks, groups + 1).astype(np.int64) * block
         edges[-1] = self.rows
@@ -1153,13 +1109,13 @@ def _check_noise(function: NoisyTable) -> None:
         if not function.stream_step.keeps(function.claim, function.basis, *stated):
             raise ValueError("the noise does not keep the claim")
         return
-    noises = protecting_noises(function.claim, *stated)
+    noises = privacy.protecting_noises(function.claim, *stated)
     if not noises or not all(_keeps(function, *each) for each in noises):
         raise ValueError("the noise does not keep the claim")
 
 
 def _keeps(function: NoisyTable, noise: IntegerNoise, count_noise: IntegerNoise) -> bool:
-    if SUM in (noise.mechanism, count_noise.mechanism):
+    if privacy.SUM in (noise.mechanism, count_noise.mechanism):
         # Noise of several parties, in a claim of one: no part of it is known to be secret.
         return False
     claim = function.claim
@@ -1170,14 +1126,14 @@ def _keeps(function: NoisyTable, noise: IntegerNoise, count_noise: IntegerNoise)
     table, count = noise.parameter, count_noise.parameter
     epsilon, rho = claim.promise.epsilon, claim.promise.rho
     whole = noise.parts == count_noise.parts == 1
-    if epsilon is not None and (claim.promise.pure or noise.mechanism == LAPLACE):
-        gamma = noise.mechanism == GAMMA
-        moves = root_above(moved.l2_squared) if gamma else moved.l1
+    if epsilon is not None and (claim.promise.pure or noise.mechanism == privacy.LAPLACE):
+        gamma = noise.mechanism == privacy.GAMMA
+        moves = privacy.root_above(moved.l2_squared) if gamma else moved.l1
         spent = moves / table + (counted / count if counted else 0)
         # Of a table of which some rows were published, the cells are those of the whole.
-        known = noise.cells >= function.cells.size if gamma else noise.mechanism == LAPLACE
+        known = noise.cells >= function.cells.size if gamma else noise.mechanism == privacy.LAPLACE
         return whole and spent <= epsilon and known
-    if noise.mechanism == SKELLAM:
+    if noise.mechanism == privacy.SKELLAM:
         if moved.largest > 1 or counted > 1:
             return False
         counted_variance = count if counted else None
@@ -1187,39 +1143,39 @@ def _keeps(function: NoisyTable, noise: IntegerNoise, count_noise: IntegerNoise)
         )
     if rho is not None:
         spent = moved.l2_squared / (2 * table) + (counted**2 / (2 * count) if counted else 0)
-        return noise.mechanism == GAUSSIAN and spent <= rho
-    return noise.mechanism in (GAUSSIAN, BINOMIAL)
+        return noise.mechanism == privacy.GAUSSIAN and spent <= rho
+    return noise.mechanism in (privacy.GAUSSIAN, privacy.BINOMIAL)
 
 
 def _count_laws(claim: Claim, noise: IntegerNoise) -> tuple[str, ...]:
     """The distributions that the noise of the count may have beside this one: pure ε adds to anything but
     ρ."""
-    own = () if noise.mechanism == GAMMA else (noise.mechanism,)
-    return own if claim.promise.rho is not None else (*own, LAPLACE)
+    own = () if noise.mechanism == privacy.GAMMA else (noise.mechanism,)
+    return own if claim.promise.rho is not None else (*own, privacy.LAPLACE)
 
 
 def _payload_size(header: Header) -> int:
-    shape = basis_from_json(header["basis"]).shape
-    check_spelling(header["table"]["shape"], list(shape))
+    shape = tables.basis_from_json(header["basis"]).shape
+    files.check_spelling(header["table"]["shape"], list(shape))
     if "cells" in header["table"]:
         return sum(_packed_sizes(header, shape))
     if "paged" in header:
         raise ValueError("paged")
-    size = encoded_size(shape, header["table"]["type"])
+    size = files.encoded_size(shape, header["table"]["type"])
     if "packed" not in header["table"]:
         return size
     packed = stored_integer(header["table"]["packed"]["size"], 0, size)
-    check_packed(shape, packed)
+    files.check_packed(shape, packed)
     return packed
 
 
 def _packed_sizes(header: Header, shape: tuple[int, int]) -> tuple[int, int, int]:
     """The bytes of a packed table's codes, exceptions and digests of pages."""
     about = header["table"]["cells"]
-    codes = data_bytes(shape, stored_integer(about["bits"], 1, 64))
+    codes = files.data_bytes(shape, stored_integer(about["bits"], 1, 64))
     if header["paged"] != codes:
         raise ValueError("paged")
-    return codes, 16 * stored_integer(about["exceptions"], 0, math.prod(shape)), digests_size(codes)
+    return codes, 16 * stored_integer(about["exceptions"], 0, math.prod(shape)), files.digests_size(codes)
 
 
 def _packed_table(header: Header, payload: memoryview, shape: tuple[int, int]) -> PackedTable:
@@ -1234,7 +1190,7 @@ def _packed_table(header: Header, payload: memoryview, shape: tuple[int, int]) -
         stored_integer(about["unit"], 1, LARGEST_STEP),
     )
     codes, exceptions, _ = _packed_sizes(header, shape)
-    listed = decode_array(payload[codes : codes + exceptions], (2, exceptions // 16), "int64")
+    listed = files.decode_array(payload[codes : codes + exceptions], (2, exceptions // 16), "int64")
     check = PageCheck(payload[:codes], payload[codes + exceptions :])
     data = np.frombuffer(payload[:codes], np.uint8)
     return PackedTable(shape, form, data, listed[0].copy(), listed[1].copy(), total, check=check)
@@ -1250,8 +1206,8 @@ def _table(header: Header, payload: memoryview, shape: tuple[int, int]) -> Cells
         check_names(packed, "centre", "size", "unit")
         unit = stored_integer(packed["unit"], 1, LARGEST_STEP)
         centre = stored_integer(packed["centre"], -_LARGEST_COUNT, _LARGEST_COUNT - 1)
-        return unpack_integers(payload, shape, about["type"], unit=unit, centre=centre)
-    stored = decode_array(payload, shape, about["type"])
+        return files.unpack_integers(payload, shape, about["type"], unit=unit, centre=centre)
+    stored = files.decode_array(payload, shape, about["type"])
     # The types the native loops read: 32 bits, or 64 where those were needed.
     return stored.astype(np.int64) if stored.dtype.itemsize == 8 else stored.astype(np.int32)
 
@@ -1262,7 +1218,7 @@ def _parts(listed: object, claim: Claim) -> tuple[str, ...]:
         raise TypeError("parts")
     if listed != sorted(set(listed)) or not all(_DIGEST.fullmatch(each) for each in listed):
         raise ValueError("parts")
-    sites = None if claim.trust is None or claim.trust.model != SITE_NOISE else claim.trust.parties
+    sites = None if claim.trust is None or claim.trust.model != privacy.SITE_NOISE else claim.trust.parties
     if len(listed) > 1 if sites is None else len(listed) != sites:
         raise ValueError("parts")
     return tuple(listed)
@@ -1270,7 +1226,7 @@ def _parts(listed: object, claim: Claim) -> tuple[str, ...]:
 
 def _build(header: Header, payload: memoryview) -> NoisyTable:
     count: dict[str, Any] = header["count"]
-    reading = reading_from_json(header)
+    reading = tables.reading_from_json(header)
     if "constants" in header:
         reading = reading.with_constants(header["constants"])
     facts = PublicFacts.from_json(header)
@@ -1285,7 +1241,7 @@ def _build(header: Header, payload: memoryview) -> NoisyTable:
         stream_step=StreamStep.from_json(header["stream"]) if "stream" in header else None,
         parts=_parts(header.get("parts", []), facts.claim),
     )
-    if function.count_noise.mechanism == NONE and function.noisy_count < 0:
+    if function.count_noise.mechanism == privacy.NONE and function.noisy_count < 0:
         raise ValueError("a public number of records")
     relations = [function.claim.relation] if function.stream_step is None else list(Relation)
     if any(function.basis.costly_sensitivity(each) for each in relations):
@@ -1371,7 +1327,7 @@ class ReportedFunction(LocalTable):
         sums, variance = self._sums(points, options.threads)
         keep = 1.0 / (1.0 - self.reading.basis.fold_rate)
         # At most one ±1 per report, times the gain.
-        signs = keep**2 * self.reports / sign_gain(self.local_epsilon) ** 2
+        signs = keep**2 * self.reports / privacy.sign_gain(self.local_epsilon) ** 2
         variance = np.maximum(variance, signs)
         most = np.clip(sums + _RARE_REPORTS * np.sqrt(variance), 0.0, self.reports)
         # Folding hash values adds a part of the other records to a query's cells.
@@ -1401,16 +1357,16 @@ class ReportedFunction(LocalTable):
         """The header of its file, without the layout of the table."""
         return {
             **super().stated(),
-            **reading_as_json(self.reading),
+            **tables.reading_as_json(self.reading),
             "reports": self.reports,
             "honest": self.honest,
             "local_epsilon": str(self.local_epsilon),
         }
 
     def _payload(self) -> Payload:
-        numbers = narrowest_type(self.table)
+        numbers = files.narrowest_type(self.table)
         about = {"type": numbers, "shape": list(self.table.shape)}
-        return {"table": about}, [encode_array(self.table, numbers)], None
+        return {"table": about}, [files.encode_array(self.table, numbers)], None
 
     def _sums(self, points: Points, threads: int) -> tuple[Floats, Floats]:
         """Kernel sums, and their variance from the spread over the rows.
@@ -1419,7 +1375,7 @@ class ReportedFunction(LocalTable):
         """
         batch = self.reading.basis.prepare_queries(points)
         averages = self.reading.read(self.table, batch, threads=threads)
-        scale = self.table.shape[0] / sign_gain(self.local_epsilon)
+        scale = self.table.shape[0] / privacy.sign_gain(self.local_epsilon)
         keep = 1.0 / (1.0 - self.reading.basis.fold_rate)
         variance = np.nan_to_num((keep * scale) ** 2 * averages.variance, nan=0.0)
         return self.reading.unfold(scale * averages.mean, float(self.reports)), variance
@@ -1433,20 +1389,20 @@ def _shape(header: Header) -> tuple[int, int]:
 
 
 def _size(header: Header) -> int:
-    return encoded_size(_shape(header), header["table"]["type"])
+    return files.encoded_size(_shape(header), header["table"]["type"])
 
 
 def _build_reports(header: Header, payload: memoryview) -> ReportedFunction:
     check_names(header["table"], "type", "shape")
-    reading: Any = reading_from_json(header)
+    reading: Any = tables.reading_from_json(header)
     shape = _shape(header)
     if not isinstance(reading, RowReading) or reading.basis.shape != shape:
         raise ValueError("basis")
-    table = decode_array(payload, shape, header["table"]["type"]).astype(np.int64)
+    table = files.decode_array(payload, shape, header["table"]["type"]).astype(np.int64)
     reports, honest = (stored_integer(header[name], 1, _MOST_REPORTS) for name in ("reports", "honest"))
     if honest > reports or (np.abs(table) > reports).any():
         raise ValueError("more than the reports")
-    local = stored_rational(header["local_epsilon"])
+    local = files.stored_rational(header["local_epsilon"])
     facts = PublicFacts.from_json(header)
     _check_claim(facts.claim, local, honest)
     return ReportedFunction(reading, table.astype(np.int32), reports, honest, local, facts)
@@ -1458,12 +1414,12 @@ def _check_claim(claim: Claim, local: Fraction, honest: int) -> None:
     if epsilon is None or claim.relation is not Relation.REPLACE or not 0 < local <= 60:
         raise ValueError("claim")
     if claim.promise.pure:
-        kept = claim.mechanism == MECHANISM and epsilon >= local
+        kept = claim.mechanism == privacy.MECHANISM and epsilon >= local
     else:
         spent = shuffled_delta(
             float(local), honest, math.nextafter(float(epsilon), math.inf), tail=1e-4 * claim.delta
         )
-        kept = claim.mechanism == SHUFFLED_MECHANISM and spent <= claim.delta
+        kept = claim.mechanism == privacy.SHUFFLED_MECHANISM and spent <= claim.delta
     if not kept:
         raise ValueError("the reports do not keep the claim")
 
