@@ -18,7 +18,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Final, Generic, NamedTuple, NoReturn, Protocol, TypeVar, cast
+from typing import Any, ClassVar, Final, Generic, NamedTuple, NoReturn, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,8 +96,6 @@ class _Composed:
     checked already.
     """
 
-    __slots__ = ()
-
     def __post_init__(self) -> None:
         pass
 
@@ -107,8 +105,6 @@ class _Composed:
 
 class _ColumnsOfMembers(ColumnKernel):
     """A kernel of columns that is made of others: its scales are the smallest of theirs."""
-
-    __slots__ = ()
 
     @abstractmethod
     def members(self) -> Sequence[ColumnKernel]:
@@ -130,7 +126,7 @@ class _ColumnsOfMembers(ColumnKernel):
         return all(isinstance(kernel, ProfileKernel) and kernel.smooth for kernel in self.members())
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, repr=False)
 class ProductKernel(_Composed, Kernel):
     """The product of kernels, each of some of the columns: numbers, categories and sets in one record.
 
@@ -206,8 +202,6 @@ class ProductKernel(_Composed, Kernel):
 class HashableProduct(ProductKernel, HashableKernel):
     """All factors are collision probabilities, and so is their product, of independent hash functions."""
 
-    __slots__ = ()
-
     factors: tuple[Factor[HashableKernel], ...]
 
     def hasher(self, *, rows: int, width: int, seed: int) -> Hasher:
@@ -237,8 +231,6 @@ class HashableProduct(ProductKernel, HashableKernel):
 class ColumnProduct(ProductKernel, _ColumnsOfMembers):
     """All factors compare numbers."""
 
-    __slots__ = ()
-
     takes_bounds: ClassVar[bool] = True
     factors: tuple[Factor[ColumnKernel], ...]
 
@@ -251,8 +243,6 @@ class ColumnProduct(ProductKernel, _ColumnsOfMembers):
 
 class SpectralProduct(ColumnProduct, SpectralKernel):
     """All factors have spectral measures: E cos(a)·E cos(b) = E cos(a + b) for independent symmetric a, b."""
-
-    __slots__ = ()
 
     rotation_invariant: ClassVar[bool] = False
     factors: tuple[Factor[SpectralKernel], ...]
@@ -283,8 +273,6 @@ class SpectralProduct(ColumnProduct, SpectralKernel):
 
 class ProfileProduct(ColumnProduct, ProfileKernel):
     """All factors are sums of products over columns, and every column has one factor."""
-
-    __slots__ = ()
 
     factors: tuple[Factor[ProfileKernel], ...]
 
@@ -384,7 +372,7 @@ MOST_COMPONENTS = 64
 _CONVEX = 1e-9
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, repr=False)
 class CombinationKernel(_Composed, Kernel):
     """A linear combination of kernels of the same columns: ``a*k1 + b*k2 − …``.
 
@@ -460,8 +448,6 @@ class CombinationKernel(_Composed, Kernel):
 class DividedCombination(CombinationKernel, HashableCombination):
     """All components are collision probabilities."""
 
-    __slots__ = ()
-
     components: tuple[Component[HashableKernel], ...]
 
     def hashed_components(self) -> tuple[tuple[float, HashableKernel], ...]:
@@ -471,8 +457,6 @@ class DividedCombination(CombinationKernel, HashableCombination):
 
 class ColumnCombination(CombinationKernel, _ColumnsOfMembers):
     """All components compare numbers."""
-
-    __slots__ = ()
 
     takes_bounds: ClassVar[bool] = True
     components: tuple[Component[ColumnKernel], ...]
@@ -490,8 +474,6 @@ class ColumnCombination(CombinationKernel, _ColumnsOfMembers):
 
 class SpectralCombination(ColumnCombination, SpectralKernel):
     """A mixture of spectral measures: weights are positive and add up to 1."""
-
-    __slots__ = ()
 
     rotation_invariant: ClassVar[bool] = False
     components: tuple[Component[SpectralKernel], ...]
@@ -529,8 +511,6 @@ class SpectralCombination(ColumnCombination, SpectralKernel):
 
 class ProfileCombination(ColumnCombination, ProfileKernel):
     """All components are sums of products over columns."""
-
-    __slots__ = ()
 
     components: tuple[Component[ProfileKernel], ...]
 
@@ -581,7 +561,7 @@ register_composed(CombinationKernel.name, _combination_from_json)
 _SMALLEST, _LARGEST = 1e-30, 1e30
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, repr=False)
 class ScaledKernel(_Composed, ColumnKernel):
     """``k(x/u, q/u)``: a kernel of columns that are divided by public units, one per column.
 
@@ -664,16 +644,12 @@ class ScaledKernel(_Composed, ColumnKernel):
         return self.kernel.prepared_similarity(*inside)
 
 
-class HashableColumns(ColumnKernel, HashableKernel, Protocol):
+class HashableColumns(ColumnKernel, HashableKernel):
     """A collision probability of columns of numbers."""
-
-    __slots__ = ()
 
 
 class HashableScaled(ScaledKernel, HashableKernel):
     """The kernel is a collision probability, and so is this one."""
-
-    __slots__ = ()
 
     kernel: HashableColumns
 
@@ -702,8 +678,6 @@ class HashableScaled(ScaledKernel, HashableKernel):
 class SpectralScaled(ScaledKernel, SpectralKernel):
     """The kernel has a spectral measure: its frequencies are divided by the units."""
 
-    __slots__ = ()
-
     rotation_invariant: ClassVar[bool] = False
     kernel: SpectralKernel
 
@@ -725,8 +699,6 @@ class SpectralScaled(ScaledKernel, SpectralKernel):
 
 class ProfileScaled(ScaledKernel, ProfileKernel):
     """The kernel is a sum of products over columns, and so is this one."""
-
-    __slots__ = ()
 
     kernel: ProfileKernel
 

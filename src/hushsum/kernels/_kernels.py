@@ -15,17 +15,17 @@ import dataclasses
 import math
 import operator
 import os
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushsum import _native
-from hushsum._types import Floats, RoleType, is_number
+from hushsum._types import Floats, is_number
 from hushsum.errors import Argument, FileRefused, Parameter, UsageError, shown
 from hushsum.files import canonical_json
 from hushsum.records import Batch, Bounds, as_codes, as_sets, clipped_to_ball, dense_batch, distances, part_of
@@ -66,8 +66,7 @@ ColumnProfile = Callable[[Floats], Floats]
 """A kernel as a function of the difference in one column."""
 
 
-@runtime_checkable
-class Kernel(Protocol, metaclass=RoleType):
+class Kernel(ABC):
     """A similarity between a record and a query, at most 1, equal to 1 where they coincide.
 
     Inner products are the exception: they are 1 where vectors of the declared length coincide, and may be
@@ -76,8 +75,6 @@ class Kernel(Protocol, metaclass=RoleType):
     Kernels are public values, frozen dataclasses: compare, hash, print and store them freely. A kernel of
     one's own derives from the roles that it plays, and is made known by `register`.
     """
-
-    __slots__ = ()
 
     name: ClassVar[str]
     takes_bounds: ClassVar[bool] = True
@@ -214,13 +211,10 @@ class Kernel(Protocol, metaclass=RoleType):
         return self * -1.0
 
 
-@runtime_checkable
-class HashableKernel(Kernel, Protocol):
+class HashableKernel(Kernel):
     """The collision probability of a family of hash functions, so that counting hash values estimates sums
     of it.
     """
-
-    __slots__ = ()
 
     @abstractmethod
     def hasher(self, *, rows: int, width: int, seed: int) -> Hasher:
@@ -248,24 +242,18 @@ class HashableKernel(Kernel, Protocol):
         return 3e-3
 
 
-@runtime_checkable
-class HashableCombination(Kernel, Protocol):
+class HashableCombination(Kernel):
     """A linear combination of hashable kernels. Hash rows are divided among them, and their weights are
     applied when a released table is read.
     """
-
-    __slots__ = ()
 
     @abstractmethod
     def hashed_components(self) -> tuple[tuple[float, HashableKernel], ...]:
         """Weights, none of them 0, and kernels."""
 
 
-@runtime_checkable
-class ProjectionKernel(HashableKernel, Protocol):
+class ProjectionKernel(HashableKernel):
     """A kernel whose hash functions are made of random projections, and so have cells with flat faces."""
-
-    __slots__ = ()
 
     @abstractmethod
     def projections(self) -> Projections:
@@ -287,10 +275,8 @@ class ProjectionKernel(HashableKernel, Protocol):
         return self.projections().independent_rows()
 
 
-class KernelOfColumns(Kernel, Protocol):
+class KernelOfColumns(Kernel):
     """A kernel of records with a declared number of columns."""
-
-    __slots__ = ()
 
     if TYPE_CHECKING:
 
@@ -299,13 +285,10 @@ class KernelOfColumns(Kernel, Protocol):
             """The number of columns."""
 
 
-@runtime_checkable
-class BallSignsKernel(ProjectionKernel, KernelOfColumns, Protocol):
+class BallSignsKernel(ProjectionKernel, KernelOfColumns):
     """Hashes the signs of random projections of records in a ball, which are first raised to the sphere by
     one more coordinate. So moments of the records can be read from the counts.
     """
-
-    __slots__ = ()
 
     @abstractmethod
     def signs(self) -> int:
@@ -316,11 +299,8 @@ class BallSignsKernel(ProjectionKernel, KernelOfColumns, Protocol):
         """The normals of the hash functions' planes, shape (rows, signs, dim + 1); public."""
 
 
-@runtime_checkable
-class ColumnKernel(KernelOfColumns, Protocol):
+class ColumnKernel(KernelOfColumns):
     """A kernel of the differences between columns of numbers, which declared bounds can clip."""
-
-    __slots__ = ()
 
     if TYPE_CHECKING:
 
@@ -350,11 +330,8 @@ class ColumnKernel(KernelOfColumns, Protocol):
         return self
 
 
-@runtime_checkable
-class SpectralKernel(ColumnKernel, Protocol):
+class SpectralKernel(ColumnKernel):
     """A shift-invariant kernel with a known spectral measure: k(x, q) = E cos(2π·frequency·(x − q))."""
-
-    __slots__ = ()
 
     rotation_invariant: ClassVar[bool]
     """Whether only the Euclidean distance matters, so that random frequencies may be made orthogonal."""
@@ -388,11 +365,8 @@ class SpectralKernel(ColumnKernel, Protocol):
         return None
 
 
-@runtime_checkable
-class ProfileKernel(ColumnKernel, Protocol):
+class ProfileKernel(ColumnKernel):
     """A kernel that is a sum of products of one-dimensional profiles, which is how a grid reads it."""
-
-    __slots__ = ()
 
     @property
     def smooth(self) -> bool:
@@ -416,37 +390,28 @@ class ProfileKernel(ColumnKernel, Protocol):
         return lambda x: self.similarity([[0.0]], x.reshape(-1, 1)).reshape(x.shape)
 
 
-@runtime_checkable
-class GaussianProfileKernel(ProfileKernel, Protocol):
+class GaussianProfileKernel(ProfileKernel):
     """``exp(−‖x − q‖²/(2·width²))``: the kernel that series and lattices of records are made for."""
-
-    __slots__ = ()
 
     def gaussian_width(self) -> float:
         """The standard deviation."""
         return self.width
 
 
-@runtime_checkable
-class CategoricalKernel(KernelOfColumns, Protocol):
+class CategoricalKernel(KernelOfColumns):
     """A power of the share of columns in which two records agree; their values are codes without an order."""
-
-    __slots__ = ()
 
     @abstractmethod
     def agreement_power(self) -> int:
         """The power of the share."""
 
 
-@runtime_checkable
-class InnerProductKernel(KernelOfColumns, Protocol):
+class InnerProductKernel(KernelOfColumns):
     """A power of the inner product of vectors in a ball: ``(x·q/radius²)**degree``. Its sums are determined
     by the sums of the records' monomials of that degree, without any approximation.
 
     Records are clipped to the ball of the declared radius; queries are not.
     """
-
-    __slots__ = ()
 
     if TYPE_CHECKING:
 
@@ -549,12 +514,7 @@ def composed_class(
     kind: type[C], roles: tuple[type[C], ...], *, signed: bool, positive_definite: bool
 ) -> type[C]:
     """The class of a kernel made of others, with the roles and the properties that they give it."""
-    members = {
-        "__slots__": (),
-        "__doc__": kind.__doc__,
-        "signed": signed,
-        "positive_definite": positive_definite,
-    }
+    members = {"__doc__": kind.__doc__, "signed": signed, "positive_definite": positive_definite}
     return type(kind.__name__, roles or (kind,), members)
 
 
@@ -926,7 +886,7 @@ def check_cap(units: object, max_per_unit: int | None, *, parameter: str = "unit
 
 
 @register
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class GaussianKernel(SpectralKernel, GaussianProfileKernel):
     """``exp(−‖x − q‖²/(2·bandwidth²))``, which has a finite integral and so gives probability densities.
 
@@ -1003,7 +963,7 @@ class GaussianKernel(SpectralKernel, GaussianProfileKernel):
 
 
 @register
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LaplacianKernel(SpectralKernel, ProfileKernel):
     """``exp(−‖x − q‖₁/bandwidth)``: sharper than the Gaussian at its peak, with heavier tails.
 
@@ -1073,7 +1033,7 @@ SMOOTHNESS = (0.5, 1.5, 2.5)
 
 
 @register
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MaternKernel(SpectralKernel, ProfileKernel):
     """The Matérn kernel of smoothness ν, in r = ‖x − q‖/bandwidth:
 
@@ -1176,7 +1136,7 @@ class MaternKernel(SpectralKernel, ProfileKernel):
 
 
 @register
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class EuclideanKernel(ProjectionKernel, ProfileKernel):
     """Similarity of points by Euclidean distance; falls to 0.37 at one bandwidth, to 0.04 at ten.
 
@@ -1251,7 +1211,7 @@ def euclidean_collision(ratio: Floats) -> Floats:
 
 
 @register
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ManhattanKernel(ProjectionKernel, ProfileKernel):
     """Similarity of points by the sum of absolute differences; for columns that differ independently.
 
@@ -1353,7 +1313,7 @@ _LARGEST_UNFOLDED = 30
 
 
 @register
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AngularKernel(ProjectionKernel):
     """Similarity of directions: (1 − angle/π) to the power of the number of bits; lengths do not matter.
 
@@ -1440,7 +1400,7 @@ def _directions(batch: Batch) -> tuple[Floats, np.ndarray[Any, np.dtype[np.bool_
 
 
 @register
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AsymmetricAngularKernel(BallSignsKernel):
     """``(1 − arccos(x·q/(radius·‖q‖))/π)**bits``: increasing in the inner product of a record and a query.
 
@@ -1544,7 +1504,7 @@ def _products(records: Batch, queries: Batch, radius: float) -> Floats:
 
 
 @register
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DotProductKernel(InnerProductKernel):
     """``x·q/radius²``: its mean at q is the inner product of q and the mean of the records.
 
@@ -1583,7 +1543,7 @@ class DotProductKernel(InnerProductKernel):
 
 
 @register
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PolynomialKernel(InnerProductKernel):
     """``(x·q/radius²)**2``: large where many records lie along the direction of q, on either side.
 
@@ -1629,7 +1589,7 @@ class PolynomialKernel(InnerProductKernel):
 
 
 @register
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class JaccardKernel(HashableKernel):
     """The size of the intersection of two sets over the size of their union; the empty set is similar to
     itself only.
@@ -1713,7 +1673,7 @@ def _membership(records: Batch, queries: Batch) -> tuple[Any, Any]:
 
 
 @register
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class HammingKernel(HashableKernel, CategoricalKernel):
     """The share of columns in which two records agree; for bits and integer codes of categories.
 
