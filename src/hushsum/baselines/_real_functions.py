@@ -1116,8 +1116,6 @@ class CurveFunction(RealFunction):
             raise UsageError("a curve has one column and at least two values", got="another shape")
         if self.values.shape != self.errors.shape:
             raise UsageError("a curve has one error for each value", got="another number")
-        for array in (self.values, self.errors):
-            array.flags.writeable = False
 
     def __repr__(self) -> str:
         return self._shown(f"curve={len(self.values)}")
@@ -1161,9 +1159,7 @@ class CurveFunction(RealFunction):
         return places
 
     def _read(self, Q: object, numbers: Floats) -> Floats:
-        rows = self.kernel.prepare(Q, self.bounds, clip=False, columns=self.columns).arrays[0]
-        queries = rows[:, 0].astype(np.float64)
-        return np.interp(queries, self._places, numbers)
+        return np.interp(self._queries(Q)[:, 0], self._places, numbers)
 
 
 MOST_STEPS = 4096

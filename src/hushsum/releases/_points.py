@@ -206,6 +206,9 @@ class RealFunction(LocalFunction):
     def __post_init__(self) -> None:
         check_kernel(self.kernel, self.bounds.dim)
         check_columns(self.columns, self.bounds.dim)
+        for each in vars(self).values():
+            if isinstance(each, np.ndarray):
+                each.flags.writeable = False
 
     @property
     def dim(self) -> int:
@@ -227,6 +230,10 @@ class RealFunction(LocalFunction):
             "count": {"value": self.count, "variance": self.count_variance},
             "method": self.method,
         }
+
+    def _queries(self, Q: object) -> Floats:
+        rows = self.kernel.prepare(Q, self.bounds, clip=False, columns=self.columns).arrays[0]
+        return rows.astype(np.float64)
 
     def _shown(self, numbers: str) -> str:
         return f"ReleasedFunction({self.kernel!r}, method={self.method!r}, {numbers}, claim={self.claim!r})"
@@ -290,8 +297,6 @@ class PointsFunction(RealFunction):
             raise UsageError(
                 "points", "must have one row a weight and one column a bound", remedy="give both alike"
             )
-        for array in (self.points, self.weights):
-            array.flags.writeable = False
 
     def __repr__(self) -> str:
         return self._shown(f"points={len(self.weights)}")
@@ -367,10 +372,6 @@ class PointsFunction(RealFunction):
             return None
         shares = self.weights / max(self.count, 1.0)
         return PrincipalErrors(self.kernel, self.points - self.bounds.centre, shares, self.feature_errors)
-
-    def _queries(self, Q: object) -> Floats:
-        rows = self.kernel.prepare(Q, self.bounds, clip=False, columns=self.columns).arrays[0]
-        return rows.astype(np.float64)
 
     def _cell_errors(self, Q: object) -> Floats:
         """The squared error of reading records at the middles of cells, from the noisy weights."""
@@ -563,8 +564,6 @@ class BoxesFunction(RealFunction):
     def __post_init__(self) -> None:
         super().__post_init__()
         ONE_PROFILE.check(self.kernel, "boxes")
-        for array in (self.low, self.high, self.weights, self.variances):
-            array.flags.writeable = False
 
     def __repr__(self) -> str:
         return self._shown(f"boxes={len(self.weights)}")
@@ -620,10 +619,6 @@ class BoxesFunction(RealFunction):
     def _payload(self) -> Payload:
         arrays = (self.low, self.high, self.weights, self.variances)
         return {"boxes": list(self.low.shape)}, encode_reals(*arrays), None
-
-    def _queries(self, Q: object) -> Floats:
-        rows = self.kernel.prepare(Q, self.bounds, clip=False, columns=self.columns).arrays[0]
-        return rows.astype(np.float64)
 
     @cached_property
     def _profile(self) -> Profile:
