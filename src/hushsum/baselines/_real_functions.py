@@ -17,23 +17,14 @@ from typing import Literal, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum import kernels, methods, releases
+from hushsum import kernels, methods, privacy, releases
 from hushsum._types import Floats, Rows
 from hushsum.declaration import shows_keywords
 from hushsum.errors import Argument, DataRefused, Parameter, UsageError, shown
 from hushsum.files import Header
 from hushsum.kernels import Batch, ColumnKernel, GaussianKernel, GaussianProfileKernel, Kernel
 from hushsum.methods import DeclaredBox, Method, OneCallKeywords, OneCallRelease
-from hushsum.privacy import (
-    LAPLACE,
-    PERMUTE_AND_FLIP,
-    REAL_ARITHMETIC,
-    REAL_GAUSSIAN,
-    Mechanism,
-    Question,
-    Relation,
-    ReleaseNoise,
-)
+from hushsum.privacy import Mechanism, Question, Relation, ReleaseNoise
 from hushsum.records import Bounds, CellGrid, Codes, DeclaredBounds, bins_for_bandwidth
 from hushsum.releases import (
     Answers,
@@ -374,7 +365,7 @@ PRIVBAYES = methods.register(
         role=kernels.COLUMNS,
         one_call=privbayes,
         approximate=False,
-        mechanism=Mechanism.of(PERMUTE_AND_FLIP, LAPLACE),
+        mechanism=Mechanism.of(privacy.PERMUTE_AND_FLIP, privacy.LAPLACE),
         paper="Zhang, Cormode, Procopiuc, Srivastava and Xiao 2017",
     )
 )
@@ -735,8 +726,8 @@ KME = methods.register(
         one_call=kme,
         pure=False,
         relations=(Relation.REPLACE,),
-        mechanism=Mechanism.of(REAL_GAUSSIAN),
-        arithmetic=REAL_ARITHMETIC,
+        mechanism=Mechanism.of(privacy.REAL_GAUSSIAN),
+        arithmetic=privacy.REAL_ARITHMETIC,
         paper="Balog, Tolstikhin and Schölkopf 2018",
     )
 )
@@ -871,7 +862,7 @@ HISTOGRAM = methods.register(
         name="histogram",
         role=kernels.COLUMNS,
         one_call=histogram,
-        mechanism=Mechanism.of(LAPLACE),
+        mechanism=Mechanism.of(privacy.LAPLACE),
         paper="Dwork, McSherry, Nissim and Smith 2006",
         most_columns=3,
         tally=histogram_tally,
@@ -1073,7 +1064,7 @@ MWEM = methods.register(
         role=kernels.COLUMNS,
         one_call=mwem,
         approximate=False,
-        mechanism=Mechanism.of(PERMUTE_AND_FLIP, LAPLACE),
+        mechanism=Mechanism.of(privacy.PERMUTE_AND_FLIP, privacy.LAPLACE),
         paper="Hardt, Ligett and McSherry 2012",
         most_columns=3,
     )
@@ -1337,8 +1328,8 @@ METHOD = methods.register(
         one_call=pfda,
         pure=False,
         relations=(Relation.REPLACE,),
-        mechanism=Mechanism.of(REAL_GAUSSIAN),
-        arithmetic=REAL_ARITHMETIC,
+        mechanism=Mechanism.of(privacy.REAL_GAUSSIAN),
+        arithmetic=privacy.REAL_ARITHMETIC,
         paper="Mirshani, Reimherr and Slavković 2019",
         most_columns=1,
     )

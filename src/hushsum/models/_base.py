@@ -20,23 +20,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import column_or_1d
 
-from hushsum import errors
+from hushsum import declaration, errors, privacy
 from hushsum._types import Floats, PathOrFile, Secret
-from hushsum.declaration import (
-    ANY,
-    BOUNDS_TYPE,
-    FROM_PUBLIC,
-    LABELS,
-    OWNER,
-    PAIR,
-    RECORDS,
-    RELEASE,
-    SETTING,
-    TEXT,
-    Parameter,
-    parameters_of,
-    setting,
-)
+from hushsum.declaration import Parameter, parameters_of, setting
 from hushsum.errors import (
     AlreadyReleased,
     Argument,
@@ -62,17 +48,7 @@ from hushsum.kernels import (
     kernel_from_json,
     warn_of_bandwidth,
 )
-from hushsum.privacy import (
-    PERSON,
-    RECORD,
-    Booking,
-    Claim,
-    Mechanism,
-    Promise,
-    Relation,
-    check_declared_delta,
-    table_noise,
-)
+from hushsum.privacy import Booking, Claim, Mechanism, Promise, Relation
 from hushsum.privacy.accounting import promise_of_one
 from hushsum.records import (
     TARGETS,
@@ -101,11 +77,15 @@ _KERNEL = "a kernel"
 _COLUMN = "a column"
 
 DELTA = Parameter(
-    "delta", help="δ of the one release; without it the claim is pure ε.", at_least=0, below=1, group=RELEASE
+    "delta",
+    help="δ of the one release; without it the claim is pure ε.",
+    at_least=0,
+    below=1,
+    group=declaration.RELEASE,
 )
 SCALE = Parameter(
     "scale",
-    TEXT,
+    declaration.TEXT,
     "What the bandwidth is measured in: the units of the data, or (bounds) the declared range of each "
     "column, of which it is then a fraction. Default: bounds where the declared ranges of two columns "
     "differ by more than ten times.",
@@ -203,7 +183,7 @@ def labels_from_json(data: dict[str, Any]) -> NDArray[Any]:
 MODELS: dict[str, type[PrivateModel]] = {}
 """Every model by the name of its class, for files."""
 _MOST_FEATURES = 1 << 20
-_GROUPS = (RELEASE, RECORDS, SETTING, OWNER)
+_GROUPS = (declaration.RELEASE, declaration.RECORDS, declaration.SETTING, declaration.OWNER)
 # For an estimator and its clones: the keys of the releases that they began in this process, and whether they
 # were completed.
 _SPENT: dict[str, dict[str, bool]] = {}
@@ -396,15 +376,15 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     CHOSEN: ClassVar[Mapping[str, Sequence[str]]] = {}
     """Attributes that are chosen when counting starts and stored with the model, and what each may be."""
 
-    epsilon: float = setting(1.0, "ε of the one release.", above=0, group=RELEASE)
+    epsilon: float = setting(1.0, "ε of the one release.", above=0, group=declaration.RELEASE)
     delta: float | None = setting(None, DELTA)
     bounds: Any = setting(
         (-1, 1),
         "The range of every column: declared, never computed from the records, which are clipped to it. "
         "'public': the range of the public rows, extended by a tenth on either side.",
-        type=BOUNDS_TYPE,
-        choices=(FROM_PUBLIC,),
-        group=RECORDS,
+        type=declaration.BOUNDS_TYPE,
+        choices=(declaration.FROM_PUBLIC,),
+        group=declaration.RECORDS,
     )
     public: Any = setting(
         None,
@@ -413,7 +393,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         "states that they were assumed to be public; they are not stored. A held-out part of the private "
         "records is not public.",
         optional=True,
-        group=OWNER,
+        group=declaration.OWNER,
     )
     max_per_unit: int | None = setting(
         None,
@@ -422,19 +402,19 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         "record each is.",
         at_least=1,
         at_most=1 << 20,
-        group=RECORDS,
+        group=declaration.RECORDS,
     )
     random_state: Any = setting(
         None,
         "An integer, a RandomState or None: seeds hash functions and features, never the noise.",
         optional=True,
-        group=OWNER,
+        group=declaration.OWNER,
     )
     budget: Any = setting(
-        None, "The account of the dataset that pays for the release.", optional=True, group=OWNER
+        None, "The account of the dataset that pays for the release.", optional=True, group=declaration.OWNER
     )
     idempotency_key: str | None = setting(
-        None, "Names this release, so that a retry is free.", group=OWNER, type=ANY
+        None, "Names this release, so that a retry is free.", group=declaration.OWNER, type=declaration.ANY
     )
 
     _public_assumed = False
@@ -445,7 +425,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         """Parameters that are not written into a file: the owner's budget, public rows, and a generator,
         whose seed is.
         """
-        return frozenset(each.name for each in cls.PARAMETERS if each.group == OWNER)
+        return frozenset(each.name for each in cls.PARAMETERS if each.group == declaration.OWNER)
 
     # -- what a subclass says ---------------------------------------------------------------------------
 
@@ -516,13 +496,13 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         """The mechanism of the release, or the possible mechanisms if the choice depends on more than is
         known here. It depends on the parameters and on the number of columns alone.
         """
-        return table_noise(promise)
+        return privacy.table_noise(promise)
 
     def _claim(self, n_features: int | None) -> Claim:
         """What the release will claim; a function of the parameters and of the number of columns alone."""
         return Claim(
             promise=Promise.of(epsilon=self.epsilon, delta=self.delta),
-            unit=RECORD if self.max_per_unit is None else PERSON,
+            unit=privacy.RECORD if self.max_per_unit is None else privacy.PERSON,
             records_per_unit=self.max_per_unit or 1,
             relation=self._relation(),
             mechanism=self._mechanism(self._promise(), n_features),
@@ -573,9 +553,9 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             if ε and δ cannot be claimed.
         """
         for each in self.PARAMETERS:
-            if each.group != RELEASE:
+            if each.group != declaration.RELEASE:
                 each.check(getattr(self, each.name))
-        check_declared_delta(Promise.of(epsilon=self.epsilon, delta=self.delta), None)
+        privacy.check_declared_delta(Promise.of(epsilon=self.epsilon, delta=self.delta), None)
         promise = self._promise()
         self._check_public()
         self._check_together(promise)
@@ -594,7 +574,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             raise UsageError("bandwidth", "must be left out for a kernel, which has its own")
         if self.public is not None and not self._uses_public():
             may = [each.name for each in self.PARAMETERS if each.from_public]
-            remedy = ("give ", Argument(may[-1], FROM_PUBLIC), ", or leave them out")
+            remedy = ("give ", Argument(may[-1], declaration.FROM_PUBLIC), ", or leave them out")
             got = "rows that nothing is left to"
             raise UsageError("public", "must decide a parameter", got=got, remedy=remedy)
 
@@ -631,7 +611,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             return bounds_of_rows(rows)
         decided = self._public_bandwidth(rows, self._promise())
         if isinstance(value, list | tuple):
-            return [decided if each == FROM_PUBLIC else each for each in value]
+            return [decided if each == declaration.FROM_PUBLIC else each for each in value]
         return decided
 
     def _default_bandwidth(self, n_features: int) -> float:
@@ -866,8 +846,8 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
 
     def _undeclared(self, name: str) -> bool:
         """Whether a pair of bounds is the default."""
-        value, (declaration,) = getattr(self, name), (each for each in self.PARAMETERS if each.name == name)
-        return isinstance(value, tuple) and value == declaration.default
+        value, (stated,) = getattr(self, name), (each for each in self.PARAMETERS if each.name == name)
+        return isinstance(value, tuple) and value == stated.default
 
     def _compared(self, X: object, records: Floats, target: Any) -> list[Floats]:
         """The records as they came, before clipping."""
@@ -963,7 +943,9 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         ``parameters`` are stored in place of the estimator's.
         """
         claim, facts = function.claim, self._described()
-        stored: dict[str, Any] = {"max_per_unit": claim.records_per_unit if claim.unit == PERSON else None}
+        stored: dict[str, Any] = {
+            "max_per_unit": claim.records_per_unit if claim.unit == privacy.PERSON else None
+        }
         if (promise := claim.promise).epsilon is not None:
             delta = float(promise.delta) if promise.delta else None
             stored |= {"epsilon": float(promise.epsilon), "delta": delta}
@@ -1150,8 +1132,8 @@ class ClassificationModel(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         None,
         "All possible labels, declared; other labels are refused. Without a list the labels found in y are "
         "taken as public knowledge, with a warning, and the claim states this.",
-        group=RECORDS,
-        type=LABELS,
+        group=declaration.RECORDS,
+        type=declaration.LABELS,
     )
 
     @until_released
@@ -1292,7 +1274,7 @@ class RegressionModel(RegressorMixin, PrivateModel):  # type: ignore[misc]
     target_bounds: tuple[float, float] = setting(
         (-1, 1),
         "The range of the target: declared, never computed from the records; targets are clipped to it.",
-        type=PAIR,
+        type=declaration.PAIR,
     )
 
     def check_records(self, X: object, y: object = None, *, reset: bool = True) -> tuple[Floats, Any]:

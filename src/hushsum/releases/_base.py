@@ -32,21 +32,12 @@ from typing import (
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum import _html, files
+from hushsum import _html, files, privacy
 from hushsum._types import Floats, PathOrFile, RoleType, is_number
 from hushsum.errors import FileRefused, HushsumError, PerSurface, UsageError, shown
 from hushsum.files import Buffer, FileKind, Header, Section
 from hushsum.kernels import Kernel, counts_records, kernel_as_json, kernel_in_words, records_in_words
-from hushsum.privacy import (
-    Booking,
-    Budget,
-    Claim,
-    ReleaseRequest,
-    Statement,
-    another_release,
-    spend,
-    stated_json,
-)
+from hushsum.privacy import Booking, Budget, Claim, ReleaseRequest, Statement
 from hushsum.records import Bounds, as_sets, bounds_in_words, column_groups, names_in_words, numbers_of
 from hushsum.tables import Basis, Reading, load_baselines
 from hushsum.version import PRODUCER
@@ -542,7 +533,7 @@ class Description:
             "error": self.error,
             **{detail.name: detail.value for detail in self.details},
             "producer": f.producer,
-            **stated_json(f.statement),
+            **privacy.stated_json(f.statement),
         }
 
     def facts(self) -> list[tuple[str, str]]:
@@ -588,7 +579,11 @@ class PublicFacts:
 
     def as_json(self) -> Header:
         """For the header of a file."""
-        return {"claim": self.claim.as_json(), "producer": self.producer, **stated_json(self.statement)}
+        return {
+            "claim": self.claim.as_json(),
+            "producer": self.producer,
+            **privacy.stated_json(self.statement),
+        }
 
     @classmethod
     def from_json(cls, header: Header) -> PublicFacts:
@@ -975,11 +970,11 @@ class Prepared(Generic[R]):
             if not released or payload != drawn:
                 released[:] = [load_released(io.BytesIO(payload))]
                 if released[0].claim != self.claim:
-                    raise another_release()
+                    raise privacy.another_release()
             if sink is not None:
                 sink(payload)
 
-        spend(booking, self.claim, self.subject, file, deliver=deliver)
+        privacy.spend(booking, self.claim, self.subject, file, deliver=deliver)
         function: R = released[0]
         return function
 

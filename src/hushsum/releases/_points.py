@@ -13,20 +13,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from hushsum import kernels
 from hushsum._types import Floats
 from hushsum.errors import UsageError
 from hushsum.files import Header
-from hushsum.kernels import (
-    COLUMNS,
-    Batch,
-    Kernel,
-    Profile,
-    ProfileKernel,
-    Role,
-    check_columns,
-    kernel_as_json,
-    kernel_from_json,
-)
+from hushsum.kernels import Batch, Kernel, Profile, ProfileKernel, Role
 from hushsum.records import Bounds
 from hushsum.tables import cell_errors
 
@@ -205,7 +196,7 @@ class RealFunction(LocalFunction):
 
     def __post_init__(self) -> None:
         check_kernel(self.kernel, self.bounds.dim)
-        check_columns(self.columns, self.bounds.dim)
+        kernels.check_columns(self.columns, self.bounds.dim)
         for each in vars(self).values():
             if isinstance(each, np.ndarray):
                 each.flags.writeable = False
@@ -224,7 +215,7 @@ class RealFunction(LocalFunction):
         """The header of its file, without the layout of the numbers."""
         return {
             **super().stated(),
-            "kernel": kernel_as_json(self.kernel),
+            "kernel": kernels.kernel_as_json(self.kernel),
             "bounds": self.bounds.as_json(),
             "columns": None if self.columns is None else list(self.columns),
             "count": {"value": self.count, "variance": self.count_variance},
@@ -241,7 +232,7 @@ class RealFunction(LocalFunction):
 
 def check_kernel(kernel: Kernel, dim: int) -> None:
     """Refuse a kernel that does not compare columns of numbers, or not as many."""
-    COLUMNS.check(kernel, "a function of points in a box")
+    kernels.COLUMNS.check(kernel, "a function of points in a box")
     if kernel.dim != dim:
         raise UsageError(
             "kernel", f"must have dim {dim}, one for each bound", got="another", remedy="make one with it"
@@ -447,7 +438,7 @@ def common_fields(header: Header) -> dict[str, Any]:
     if not isinstance(columns, list | None):
         raise TypeError("columns")
     return {
-        "kernel": kernel_from_json(header["kernel"]),
+        "kernel": kernels.kernel_from_json(header["kernel"]),
         "bounds": Bounds.from_json(header["bounds"]),
         "columns": None if columns is None else tuple(columns),
         "facts": PublicFacts.from_json(header),
