@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from hushsum.parties.summarization import AUCTION, CuratorState, SummaryFeatures, plan_terms, release_target
-from hushsum.privacy import _draws as draws
+from hushsum.privacy import _calibration as draws
 from hushsum.privacy import release_noise
 from hushsum.privacy.noise import NoiseSource, flip, flip_log_odds, independent_places, log_odds_coins
 from tests.source_trees import source_trees

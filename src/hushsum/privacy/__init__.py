@@ -2,7 +2,6 @@
 
 from ._calibration import *
 from ._claim import *
-from ._draws import *
 from ._over_time import *
 from ._posterior_sample import *
 from ._release_request import *
