@@ -21,11 +21,10 @@ from pathlib import Path
 from typing import Any, Final, NoReturn, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hushsum import files, privacy, releases, tables
 from hushsum._native import CounterTable
-from hushsum._types import PathOrFile
+from hushsum._types import Integers, PathOrFile
 from hushsum.declaration import shows_keywords
 from hushsum.errors import (
     Argument,
@@ -78,7 +77,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-Counters = NDArray[np.int64] | CounterTable
+Counters = Integers | CounterTable
 """A table of exact counts: an array, or counters that start at one byte."""
 
 CELLS_AT_A_TIME = 1 << 22
@@ -86,7 +85,7 @@ CELLS_AT_A_TIME = 1 << 22
 
 def row_blocks(
     table: Counters, rows: int, *, threads: int = 1, cells: int = CELLS_AT_A_TIME
-) -> Iterator[tuple[int, NDArray[np.int64]]]:
+) -> Iterator[tuple[int, Integers]]:
     """The first rows, at most ``cells`` at a time, each time with the number of the first one; not to be
     written to.
     """
@@ -296,7 +295,7 @@ def rounding_step(published: Basis, noise: IntegerNoise, *, rounded: bool) -> in
 
 def noisy_rows(
     table: Counters, rows: int, noise: IntegerNoise, source: NoiseSource, threads: int
-) -> Iterator[NDArray[np.int64]]:
+) -> Iterator[Integers]:
     """The first rows plus noise, some at a time, so that little is held twice; noise of the Gamma-radius
     distribution, which is one vector, all at once.
     """
@@ -307,7 +306,7 @@ def noisy_rows(
         yield noisy
 
 
-def _array(parts: Iterator[NDArray[np.int64]], published: Basis) -> Table:
+def _array(parts: Iterator[Integers], published: Basis) -> Table:
     """Noisy counts that fit 32 bits are kept in them, which halves the memory and reads faster."""
     noisy: Table = np.empty(published.shape, np.int32)
     smallest, largest, start = -(2**31), 2**31 - 1, 0
@@ -319,7 +318,7 @@ def _array(parts: Iterator[NDArray[np.int64]], published: Basis) -> Table:
     return noisy
 
 
-def _packed(parts: Iterator[NDArray[np.int64]], shape: tuple[int, int], step: int, threads: int) -> Cells:
+def _packed(parts: Iterator[Integers], shape: tuple[int, int], step: int, threads: int) -> Cells:
     """Large tables take the form that they have in files, without ever being in another one."""
     from hushsum.files import TablePacker
 
@@ -768,7 +767,7 @@ def exact_cells(tally: Tally) -> Any:
         return tally._table
 
 
-def with_cells(tally: Tally, basis: Basis, kernel: Kernel, cells: NDArray[np.int64]) -> Tally:
+def with_cells(tally: Tally, basis: Basis, kernel: Kernel, cells: Integers) -> Tally:
     """A tally of the same records under a basis whose vector is these cells of the old one; secret."""
     with tally._held():
         names = ("count", "moves", "cap", "origins", "restricted")
@@ -776,7 +775,7 @@ def with_cells(tally: Tally, basis: Basis, kernel: Kernel, cells: NDArray[np.int
         return Tally._restore(basis, kernel, table=tally._table[:, cells], **kept)
 
 
-def take_increment(tally: Tally) -> tuple[NDArray[np.int64], int]:
+def take_increment(tally: Tally) -> tuple[Integers, int]:
     """The exact table, flat, and the number of records since the last call; both are 0 afterwards.
 
     The cap on the records of a person goes on over all calls.
@@ -828,7 +827,7 @@ def sums_with_share(
     *,
     threads: int = 1,
     insecure_noise_seed: int | None = None,
-) -> NDArray[np.int64]:
+) -> Integers:
     """The first ``rows`` rows of a tally, cell after cell, and the number of records, each with noise.
 
     Privacy

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum import kernels, tables
-from hushsum._types import Floats
+from hushsum._types import Floats, Integers
 from hushsum.declaration import shows_keywords
 from hushsum.errors import PerSurface, UsageError
 from hushsum.kernels import Batch, ColumnKernel, ColumnProfile, Kernel, ProfileKernel
@@ -85,8 +85,7 @@ def chebyshev_coefficients(
     values = profile(half * np.cos(angle) - queries[..., np.newaxis])
     waves = np.cos(np.outer(angle, np.arange(degree + 1))) * (2.0 / nodes)
     waves[:, 0] *= 0.5
-    coefficients: Floats = values @ waves
-    return coefficients
+    return values @ waves
 
 
 def chebyshev_values(points: Floats, degree: int) -> Floats:
@@ -283,7 +282,7 @@ class BoxPolynomials(BoxBasis):
         """How many numbers a block holds for one record."""
         return 4 * (self.order + 1) * self.dim
 
-    def _add(self, table: NDArray[np.int64], records: Floats, step: int) -> None:
+    def _add(self, table: Integers, records: Floats, step: int) -> None:
         box = np.zeros(len(records), np.int64)
         values = []
         for column, number in enumerate(self.boxes):
@@ -310,7 +309,7 @@ class _Window:
     """
 
     rows: slice
-    index: NDArray[np.int64]
+    index: Integers
     near: NDArray[np.bool_]
     readings: list[Floats]
     offsets: list[Floats]
@@ -754,7 +753,7 @@ class BernsteinLattice(BoxBasis):
         """How many numbers a block holds for one record."""
         return 2 * self.shape[1]
 
-    def _add(self, table: NDArray[np.int64], records: Floats, step: int) -> None:
+    def _add(self, table: Integers, records: Floats, step: int) -> None:
         width = tables.gaussian_width(self.kernel, self.name)
         factors = []
         for column in range(self.dim):
@@ -915,8 +914,7 @@ def bernstein_values(places: Floats, degree: int) -> Floats:
     j = np.arange(degree + 1)
     choose = gammaln(degree + 1) - gammaln(j + 1) - gammaln(degree - j + 1)
     x = places[:, np.newaxis]
-    values: Floats = np.exp(choose + xlogy(j, x) + xlog1py(degree - j, -x)).round(15)
-    return values
+    return np.exp(choose + xlogy(j, x) + xlog1py(degree - j, -x)).round(15)
 
 
 def _endless_sum(spacing: float, most: float) -> float:
@@ -1036,7 +1034,7 @@ class TrigonometricPolynomials(BoxBasis):
         """How many numbers a block holds for one record."""
         return 2 * self.shape[1]
 
-    def _add(self, table: NDArray[np.int64], records: Floats, step: int) -> None:
+    def _add(self, table: Integers, records: Floats, step: int) -> None:
         factors = [
             chebyshev_values(records[:, column] / self.half[column], self.terms - 1).T
             for column in range(self.dim)
@@ -1206,7 +1204,7 @@ class CosineFeatures(BoxBasis):
             turns += points[:, column, np.newaxis] * frequency[column]
         return tables.cosine_and_sine(turns)[0]
 
-    def _add(self, table: NDArray[np.int64], records: Floats, step: int) -> None:
+    def _add(self, table: Integers, records: Floats, step: int) -> None:
         cosine = np.clip(self.cosines(records), -1.0, 1.0)
         table[0] += step * np.rint(cosine * self.scale).astype(np.int64).sum(axis=0)
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum import kernels, methods, privacy, releases
-from hushsum._types import Floats, Rows
+from hushsum._types import Floats, Integers, Rows
 from hushsum.declaration import shows_keywords
 from hushsum.errors import Argument, DataRefused, Parameter, UsageError, shown
 from hushsum.files import Header
@@ -64,7 +64,7 @@ class Family:
             index = index * bins[parent] + codes[:, parent]
         return index
 
-    def counts(self, codes: Codes, bins: Sequence[int]) -> NDArray[np.int64]:
+    def counts(self, codes: Codes, bins: Sequence[int]) -> Integers:
         """How many records lie in each cell of the parents and the column, which is fastest; secret."""
         cells = self.parent_cells(codes, bins) * bins[self.column] + codes[:, self.column]
         size = prod(bins[each] for each in self.parents) * bins[self.column]
@@ -334,8 +334,7 @@ def _choose_cells(table: Floats, rows: Codes, rng: np.random.Generator) -> Codes
     steps[:, -1] = 1.0
     places = (steps + np.arange(len(table))[:, None]).ravel()
     found = np.searchsorted(places, rows + rng.random(len(rows)), side="right")
-    cells: Codes = np.clip(found - rows * table.shape[1], 0, table.shape[1] - 1)
-    return cells
+    return np.asarray(np.clip(found - rows * table.shape[1], 0, table.shape[1] - 1))
 
 
 def _degree(degree: int | str, grid: CellGrid) -> int | None:
@@ -404,7 +403,7 @@ def reduced_set(pool: Floats, features: Floats, target: Floats, sigma: float) ->
     return pool[chosen], weights
 
 
-def herd(features: Floats, target: Floats, rounds: int) -> NDArray[np.int64]:
+def herd(features: Floats, target: Floats, rounds: int) -> Integers:
     """The different points that kernel herding visits in ``rounds`` rounds, in ascending order.
 
     Each round takes the point whose features go furthest along what the mean of those before still lacks
@@ -997,7 +996,7 @@ def query_table(kernel: Kernel, grid: CellGrid, queries: NDArray[np.float32]) ->
     return table
 
 
-def answers_of(counts: NDArray[np.int64], table: Floats) -> NDArray[np.int64]:
+def answers_of(counts: Integers, table: Floats) -> Integers:
     """The exact answer of every query; secret. Integers below 2⁵³, so that their sums in float64 are
     exact.
     """
@@ -1005,7 +1004,7 @@ def answers_of(counts: NDArray[np.int64], table: Floats) -> NDArray[np.int64]:
 
 
 def _fitted(
-    exact: NDArray[np.int64],
+    exact: Integers,
     table: Floats,
     count: float,
     rounds: int,

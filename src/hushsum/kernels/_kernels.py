@@ -486,8 +486,7 @@ def along_first_column(kernel: ColumnKernel, distances: Floats) -> Floats:
     rows = np.zeros((len(distances), kernel.dim), np.float32)
     rows[:, 0] = distances
     origin = Batch((np.zeros((1, kernel.dim), np.float32),), 1)
-    values: Floats = kernel.prepared_similarity(Batch((rows,), len(rows)), origin)[:, 0]
-    return values
+    return kernel.prepared_similarity(Batch((rows,), len(rows)), origin)[:, 0]
 
 
 K = TypeVar("K", bound=type[Kernel])
@@ -952,7 +951,7 @@ class GaussianKernel(SpectralKernel, GaussianProfileKernel):
         """Normal quantiles."""
         return in_turns(normal_quantiles(points), math.sqrt(self.power) / self.bandwidth)
 
-    def frequency_lengths(self, *, rows: int, seed: int, size: int) -> NDArray[np.float64] | None:
+    def frequency_lengths(self, *, rows: int, seed: int, size: int) -> Floats | None:
         """Lengths of normal vectors of standard deviation √power/bandwidth, in turns."""
         lengths = normal_lengths("gaussian/lengths", seed, rows, size)
         return lengths * (math.sqrt(self.power) / self.bandwidth / ONE_TURN)
@@ -1111,7 +1110,7 @@ class MaternKernel(SpectralKernel, ProfileKernel):
         directions = normal_quantiles(points[:, further:]) / np.sqrt(squares / self._degrees)[:, np.newaxis]
         return in_turns(directions, 1.0 / self.bandwidth)
 
-    def frequency_lengths(self, *, rows: int, seed: int, size: int) -> NDArray[np.float64] | None:
+    def frequency_lengths(self, *, rows: int, seed: int, size: int) -> Floats | None:
         """Lengths of Student vectors, in turns."""
         lengths = normal_lengths("matern/lengths", seed, rows, size) / self._spreads(rows, seed)
         return lengths * (1.0 / self.bandwidth / ONE_TURN)
@@ -1649,8 +1648,7 @@ class JaccardKernel(HashableKernel):
         shared = np.asarray((x @ q.T).todense(), dtype=np.float64)
         union = x.sum(axis=1)[:, None] + q.sum(axis=1)[None] - shared
         both_empty = union == 0
-        result: Floats = np.where(both_empty, 1.0, shared / np.where(both_empty, 1.0, union)) ** self.power
-        return result
+        return np.where(both_empty, 1.0, shared / np.where(both_empty, 1.0, union)) ** self.power
 
 
 def _membership(records: Batch, queries: Batch) -> tuple[Any, Any]:

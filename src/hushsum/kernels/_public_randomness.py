@@ -233,8 +233,7 @@ def normal_directions(purpose: str, seed: int, rows: int, dim: int, *, orthogona
 def cauchy_directions(purpose: str, seed: int, rows: int, dim: int) -> Floats:
     """Vectors of independent standard Cauchy numbers, each a ratio of two normal ones."""
     pairs = normal_directions(purpose, seed, rows, 2 * dim, orthogonal=False)
-    ratios: Floats = pairs[:, :dim] / pairs[:, dim:]
-    return ratios
+    return pairs[:, :dim] / pairs[:, dim:]
 
 
 def single_precision(values: NDArray[Any]) -> NDArray[np.float32]:

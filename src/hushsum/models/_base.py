@@ -985,8 +985,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     def _queries(self, X: object) -> Floats:
         """Checked queries. A file whose model makes no sense is refused before they are looked at."""
         self._reading()
-        checked: Floats = self._checked(X, reset=False)
-        return checked
+        return np.asarray(self._checked(X, reset=False))
 
     def _within_bounds(self, queries: Floats) -> Floats:
         """Queries moved to the nearest point of the box, beyond which there are no records."""

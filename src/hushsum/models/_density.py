@@ -15,10 +15,9 @@ from fractions import Fraction
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hushsum import kernels, privacy, tables
-from hushsum._types import Box, Floats, Secret
+from hushsum._types import Box, Floats, Integers, Secret
 from hushsum.declaration import FROM_PUBLIC, setting
 from hushsum.errors import Argument, UsageError
 from hushsum.kernels import ColumnKernel, GaussianKernel, GaussianProfileKernel, Kernel
@@ -191,7 +190,7 @@ class FunctionalSums(Secret):
         refuse_pure(promise, *_FUNCTIONAL)
         self._promise = promise
         self._bases = {each.part: functional_basis(each.kernel, box, seed) for each in planned}
-        self._tables: dict[str, NDArray[np.int64]] = {
+        self._tables: dict[str, Integers] = {
             name: np.zeros(basis.shape, np.int64) for name, basis in self._bases.items()
         }
         self._count = 0

@@ -524,8 +524,7 @@ class PrivateRegressor(RegressionModel, LinearModel):
     @property
     def coef_(self) -> Floats:
         """The slope of each column, shape (n_features,); only after the release."""
-        slopes: Floats = self._reading()[0]
-        return slopes
+        return np.asarray(self._reading()[0])
 
     @property
     def intercept_(self) -> float:
@@ -624,8 +623,7 @@ class PrivateLinearSVC(ClassificationModel, LinearModel):
     @property
     def coef_(self) -> Floats:
         """The normal of the plane, shape (1, n_features); only after the release."""
-        normal: Floats = self._reading()[0][np.newaxis]
-        return normal
+        return np.asarray(self._reading()[0][np.newaxis])
 
     @property
     def intercept_(self) -> Floats:

@@ -50,7 +50,6 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hushsum._types import Floats, Integers
 from hushsum.errors import Argument, ClaimError, Parameter, UsageError, shown
@@ -154,7 +153,7 @@ class IntegerNoise:
             " + …" if len(self.terms) > 4 else ""
         )
 
-    def draw(self, size: int, source: NoiseSource, *, threads: int = 1) -> NDArray[np.int64]:
+    def draw(self, size: int, source: NoiseSource, *, threads: int = 1) -> Integers:
         """Independent draws; of the Gamma-radius distribution one vector, whose cells are uncorrelated."""
         if self.mechanism == GAMMA:
             if size != self.cells:
@@ -233,7 +232,7 @@ _VARIANCES: dict[str, Callable[[Fraction], float]] = {
     **dict.fromkeys(SUMS, float),
     NONE: lambda _: 0.0,
 }
-_SAMPLERS: dict[str, Callable[..., NDArray[np.int64]]] = {
+_SAMPLERS: dict[str, Callable[..., Integers]] = {
     LAPLACE: samplers.discrete_laplace,
     GAUSSIAN: samplers.discrete_gaussian,
     BINOMIAL: samplers.centred_binomial,
@@ -714,7 +713,7 @@ def draw_candidates(rule: Stopping, candidates: int, *, insecure_noise_seed: int
         return samplers.draw_runs(rule, candidates, source)
 
 
-def random_places(size: int, places: int, *, insecure_noise_seed: int | None) -> NDArray[np.int64]:
+def random_places(size: int, places: int, *, insecure_noise_seed: int | None) -> Integers:
     """A secret random place for each of ``size`` units, independent of the data and of each other."""
     with NoiseSource.for_release(insecure_noise_seed) as source:
         return samplers.independent_places(size, places, source)
@@ -773,23 +772,19 @@ class ReleaseNoise:
         """The position chosen by the scores; spends ``question.epsilon``, exactly."""
         return _MECHANISMS[mechanism](question.scores, question.rate, self._source)
 
-    def laplace(
-        self, counts: NDArray[np.int64], l1: int, epsilon: Fraction
-    ) -> tuple[NDArray[np.int64], IntegerNoise]:
+    def laplace(self, counts: Integers, l1: int, epsilon: Fraction) -> tuple[Integers, IntegerNoise]:
         """Integer counts that one unit moves by at most ``l1`` together, made ε-private, and their noise."""
         noise = laplace_noise(l1, epsilon)
         return counts + noise.draw(counts.size, self._source).reshape(counts.shape), noise
 
-    def gamma(
-        self, values: NDArray[np.int64], l2_squared: int, epsilon: Fraction
-    ) -> tuple[NDArray[np.int64], IntegerNoise]:
+    def gamma(self, values: Integers, l2_squared: int, epsilon: Fraction) -> tuple[Integers, IntegerNoise]:
         """Integers that one unit moves by at most √``l2_squared`` in L2, made ε-private by noise of the
         Gamma-radius distribution, and that noise.
         """
         noise = gamma_noise(l2_squared, values.size, epsilon)
         return values + noise.draw(values.size, self._source).reshape(values.shape), noise
 
-    def integer_gaussian(self, values: NDArray[np.int64], variance: Fraction) -> NDArray[np.int64]:
+    def integer_gaussian(self, values: Integers, variance: Fraction) -> Integers:
         """Integers with discrete Gaussian noise of that variance: Δ2²/(2·variance)-zCDP, exactly."""
         noise = samplers.discrete_gaussian(values.size, variance, self._source)
         return values + noise.reshape(values.shape)
@@ -810,8 +805,7 @@ class ReleaseNoise:
     def symmetric(self, size: int) -> Floats:
         """A symmetric matrix, its upper triangle independent standard normal numbers."""
         upper = np.triu(self.normal(size * size).reshape(size, size))
-        whole: Floats = upper + np.triu(upper, 1).T
-        return whole
+        return upper + np.triu(upper, 1).T
 
     def coin(self, exponent: float) -> bool:
         """True with probability e^(−exponent), exactly, for a float that is not negative."""
@@ -824,8 +818,7 @@ class ReleaseNoise:
         """
         length = 0.5 * float(np.sum(self.normal(2 * size) ** 2))
         direction = self.normal(size)
-        vector: Floats = direction * (scale * length / float(np.linalg.norm(direction)))
-        return vector
+        return direction * (scale * length / float(np.linalg.norm(direction)))
 
 
 @contextmanager
@@ -866,8 +859,7 @@ def standard_normal(size: int, source: NoiseSource) -> Floats:
     """
     whole = samplers.discrete_gaussian(size, Fraction(1 << (2 * _LATTICE_BITS)), source).astype(np.float64)
     between = ((source.stream().words(size) >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52 - 0.5
-    normal: Floats = 2.0**-_LATTICE_BITS * (whole + between)
-    return normal
+    return 2.0**-_LATTICE_BITS * (whole + between)
 
 
 def rounded(values: Floats, sigma: float) -> Floats:
@@ -880,8 +872,7 @@ def rounded(values: Floats, sigma: float) -> Floats:
     array([307.])
     """
     step = 2.0 ** (math.floor(math.log2(sigma)) - _ROUNDING_BITS)
-    rounded: Floats = step * np.rint(values / step)
-    return rounded
+    return step * np.rint(values / step)
 
 
 def rounded_reach(tail: float) -> float:

@@ -907,8 +907,7 @@ def _unit_moves(cells: int, variance: float) -> Divergence:
     def above_zero(epsilon: Floats) -> Floats:
         divergence = total.divergence(epsilon, cells)
         # min(·, log 1) first: the excess of many cells with next to no noise would overflow
-        bound: Floats = np.exp(np.minimum(np.log(divergence) + log_excess, 0.0)) * (1 + 1e-12)
-        return bound
+        return np.exp(np.minimum(np.log(divergence) + log_excess, 0.0)) * (1 + 1e-12)
 
     return Divergence(math.sqrt(cells / variance), above_zero)
 
@@ -1100,8 +1099,7 @@ def _normal_delta(epsilon: Floats, separation: float) -> Floats:
     # Below −5 erfcx(u) would grow until it overflows.
     first = np.where(u < -5.0, ndtr(-u), peak * erfcx(np.maximum(u, -5.0) / root))
     second = peak * erfcx((u + separation) / root)
-    bound: Floats = np.maximum(first - second, 0.0) * (1.0 + _ROUNDING) + 4e-13 * first + 1e-300
-    return bound
+    return np.maximum(first - second, 0.0) * (1.0 + _ROUNDING) + 4e-13 * first + 1e-300
 
 
 @lru_cache(maxsize=512)
@@ -1296,8 +1294,7 @@ def _binomial_moments(trials: int) -> Floats:
         result = np.logaddexp(result, outside)
     # gammaln is right to a few units of its size, n·ln n.
     off = 64 * 2.0**-53 * trials * math.log(trials + 1.0) + 1e-12
-    enlarged: Floats = result + off
-    return enlarged
+    return result + off
 
 
 @lru_cache(maxsize=256)

@@ -89,7 +89,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._native import StreamKey, extension_nonce, fill_gaussian, fill_laplace
-from hushsum._types import Floats
+from hushsum._types import Floats, Integers
 from hushsum.errors import SecretRefused, UsageError, shown
 
 __all__ = [
@@ -297,7 +297,7 @@ def below(limit: int, word: Callable[[], int]) -> int:
     return value % limit
 
 
-def independent_places(size: int, places: int, source: NoiseSource) -> NDArray[np.int64]:
+def independent_places(size: int, places: int, source: NoiseSource) -> Integers:
     """A place from 0 to ``places − 1`` for each of ``size`` things, independent and alike in distribution.
 
     Exactly uniform: a word that would favour the first places is drawn again.
@@ -377,7 +377,7 @@ MAGNITUDE_BITS = 52
 
 def discrete_laplace(
     size: int, scale: Fraction, source: NoiseSource, *, threads: int = 1, widen: float = 0.0
-) -> NDArray[np.int64]:
+) -> Integers:
     """Independent integers z with ``P(z) = (1−q)/(1+q) · q^|z|``, ``q = exp(−1/scale)``, exactly.
 
     Limits: scales from 2⁻⁴⁰ to 2⁴⁰. A magnitude of 2⁶³ has probability below exp(−2²²); it would wrap
@@ -588,7 +588,7 @@ LARGEST_NARROW_SCALE = 1 << 22
 
 def discrete_gaussian(
     size: int, variance: Fraction, source: NoiseSource, *, threads: int = 1, widen: float = 0.0
-) -> NDArray[np.int64]:
+) -> Integers:
     """Independent integers z with ``P(z) ∝ exp(−z²/(2·variance))``, exactly.
 
     Limits: variances from 2⁻⁴⁰ to 2⁷⁸. ``variance`` is the parameter of the distribution; the variance of the
@@ -704,9 +704,7 @@ LARGEST_TRIALS = 1 << 22
 _BESIDE_SIGN = 63
 
 
-def centred_binomial(
-    size: int, trials: int | Fraction, source: NoiseSource, *, threads: int = 1
-) -> NDArray[np.int64]:
+def centred_binomial(size: int, trials: int | Fraction, source: NoiseSource, *, threads: int = 1) -> Integers:
     """Independent integers, the numbers of heads in ``trials`` fair coins minus half of them, exactly.
 
     Limits: an even number of trials, up to 2²².
@@ -887,7 +885,7 @@ def poisson_distribution(mean: Mean) -> PoissonDistribution:
     return PoissonDistribution(mean, np.array(low, np.uint64), np.array(high, np.uint64))
 
 
-def poisson(size: int, distribution: PoissonDistribution, source: NoiseSource) -> NDArray[np.int64]:
+def poisson(size: int, distribution: PoissonDistribution, source: NoiseSource) -> Integers:
     """Independent Poisson variables: the smallest j with U < P(N ≤ j), for each of ``size`` uniforms.
 
     Where the first 64 bits of U leave two values possible, more bits are drawn and the bounds computed to as
@@ -937,7 +935,7 @@ SMALLEST_SKELLAM = Fraction(1, 1 << 20)
 LARGEST_SKELLAM = Fraction(1 << 12)
 
 
-def skellam(size: int, variance: Fraction, source: NoiseSource, *, threads: int = 1) -> NDArray[np.int64]:
+def skellam(size: int, variance: Fraction, source: NoiseSource, *, threads: int = 1) -> Integers:
     """Independent integers A − B with A and B Poisson of mean ``variance/2``, exactly.
 
     Draws add up to Skellam variables: n of one variance add up to one of n times the variance. This
@@ -988,7 +986,7 @@ _CELLS_AT_A_TIME = 1 << 18
 
 def discrete_laplace_share(
     size: int, scale: Fraction, parts: int, source: NoiseSource, *, threads: int = 1, widen: float = 1.0
-) -> NDArray[np.int64]:
+) -> Integers:
     """Independent integers, ``parts`` of which add up to the discrete Laplace distribution of ``scale``,
     exactly.
 
@@ -1084,7 +1082,7 @@ def _share_distribution(scale: Fraction, parts: int) -> _ShareDistribution:
 
 def _signed_logarithmic(
     size: int, distribution: _ShareDistribution, source: NoiseSource, widen: float
-) -> NDArray[np.int64]:
+) -> Integers:
     first, second = source.stream().words(size), source.stream().words(size)
     further = source.stream()
     u, v = first & np.uint64((1 << _SHARE_BITS) - 1), second & np.uint64((1 << _SHARE_BITS) - 1)
@@ -1150,7 +1148,7 @@ _FEWEST = np.uint64(1 << 20)
 _FACTORS = 8
 
 
-def gamma_radius(size: int, scale: Fraction, source: NoiseSource, *, widen: float = 0.0) -> NDArray[np.int64]:
+def gamma_radius(size: int, scale: Fraction, source: NoiseSource, *, widen: float = 0.0) -> Integers:
     """One real vector b with ``size`` cells and a density ∝ ``exp(−‖b‖₂/scale)``, each cell rounded to the
     nearest integer, exactly.
 
@@ -1239,8 +1237,8 @@ class _DiscPoints:
     """
 
     words: NDArray[np.uint64]
-    batch: NDArray[np.int64]
-    place: NDArray[np.int64]
+    batch: Integers
+    place: Integers
     streams: tuple[NoiseStream, ...]
 
     @classmethod
@@ -1401,7 +1399,7 @@ class _Vector:
         return self.totals[level]
 
 
-def _inside_disc(words: NDArray[np.uint64], further: NoiseStream) -> NDArray[np.int64]:
+def _inside_disc(words: NDArray[np.uint64], further: NoiseStream) -> Integers:
     """Which points of the square are in the disc."""
     square = (_magnitudes(words) ** 2).sum(axis=1)
     inside = square < 1.0
@@ -1431,8 +1429,7 @@ def _coordinates(words: NDArray[np.uint64], further: NoiseStream, place: int) ->
 
 
 def _magnitudes(words: NDArray[np.uint64]) -> Floats:
-    magnitudes: Floats = ((words & np.uint64(_MAGNITUDE)).astype(np.float64) + 0.5) * 2.0**-_BESIDE_SIGN
-    return magnitudes
+    return ((words & np.uint64(_MAGNITUDE)).astype(np.float64) + 0.5) * 2.0**-_BESIDE_SIGN
 
 
 def log_odds_coins(against: Sequence[Fraction], source: NoiseSource) -> list[bool]:

@@ -13,7 +13,6 @@ from functools import cached_property
 from typing import ClassVar, Final, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hushsum._types import Floats, Integers
 from hushsum.errors import UsageError
@@ -108,7 +107,7 @@ class ReadWithPoints(ForwardedFacts):
     """How the function and the points go together, in words."""
 
     function: NoisyTable
-    points: NDArray[np.float64]
+    points: Floats
 
     @property
     def facts(self) -> PublicFacts:
@@ -138,7 +137,7 @@ def _size_with_points(header: Header) -> int:
     return encoded_size((number, dim), REAL, reals=True) + stored_integer(header["release"], 0, 1 << 62)
 
 
-def _read_with_points(header: Header, payload: memoryview) -> tuple[NoisyTable, NDArray[np.float64]]:
+def _read_with_points(header: Header, payload: memoryview) -> tuple[NoisyTable, Floats]:
     """The released table and the points; ValueError for something else, or points that are not finite."""
     number, dim = header["points"]
     size = encoded_size((number, dim), REAL, reals=True)
@@ -277,7 +276,7 @@ def combine(function: ReleasedFunction, public: object) -> CombinedFunction:
     return CombinedFunction(function, sample_points(public, function.dim, function.columns))
 
 
-def sample_points(public: object, dim: int | None, columns: Sequence[str] | None) -> NDArray[np.float64]:
+def sample_points(public: object, dim: int | None, columns: Sequence[str] | None) -> Floats:
     """A public sample as the points that a function of ``dim`` columns is combined with.
 
     Raises

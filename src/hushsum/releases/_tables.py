@@ -616,8 +616,8 @@ def multiplier_maxima(
     scale = np.sqrt(variance + common**2)
     paths = sums @ rng.standard_normal((len(starts), draws))
     paths += np.outer(common, rng.standard_normal(draws))
-    largest: Floats = (np.abs(paths) / np.where(scale > 0.0, scale, np.inf)[:, None]).max(axis=0)
-    return largest
+    largest = np.abs(paths) / np.where(scale > 0.0, scale, np.inf)[:, None]
+    return np.asarray(largest.max(axis=0))
 
 
 ESTIMATORS = ("mean", "median-of-means")
