@@ -40,10 +40,13 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import EllipsisType
 from typing import Any, ClassVar, Final
+
+KINDS: Final[dict[str, type[HushsumError]]] = {}
+"""The table: every class by its stable name, with its exit code and HTTP status."""
 
 
 class HushsumError(Exception):
@@ -81,6 +84,12 @@ class HushsumError(Exception):
     rule: Words
     got: str | None
     remedy: Words | None
+
+    def __init_subclass__(cls, *, kind: str, exit_code: int | None = None, status: int | None = None) -> None:
+        super().__init_subclass__()
+        cls.kind, KINDS[kind] = kind, cls
+        cls.exit_code = cls.exit_code if exit_code is None else exit_code
+        cls.status = cls.status if status is None else status
 
     def __init__(
         self,
@@ -132,42 +141,30 @@ class HushsumError(Exception):
         }
 
 
-class UsageError(HushsumError, ValueError):
+KINDS[HushsumError.kind] = HushsumError
+
+
+class UsageError(HushsumError, ValueError, kind="parameter-refused", exit_code=2, status=422):
     """A parameter breaks a rule that does not depend on the data."""
 
-    kind = "parameter-refused"
-    exit_code = 2
-    status = 422
 
-
-class ClaimError(UsageError):
+class ClaimError(UsageError, kind="claim-refused"):
     """A privacy parameter, or a combination of them, cannot be claimed."""
 
-    kind = "claim-refused"
 
-
-class QuestionsSpent(UsageError):
+class QuestionsSpent(UsageError, kind="questions-spent", status=409):
     """A served function has answered as many distinct points as it may; those it continues to answer."""
 
-    kind = "questions-spent"
-    status = 409
 
-
-class StreamInUse(UsageError):
+class StreamInUse(UsageError, kind="stream-in-use", status=409):
     """Another process has the stream open; it can be opened when that process has closed it."""
 
-    kind = "stream-in-use"
-    status = 409
 
-
-class AlreadyPublished(UsageError):
+class AlreadyPublished(UsageError, kind="already-published", status=409):
     """A release with this key reached its reader before; it is neither drawn nor delivered again.
 
     ``sha256`` is that of the bytes that were published.
     """
-
-    kind = "already-published"
-    status = 409
 
     def __init__(
         self, subject: Words | None = "", rule: Words | None = None, *, sha256: str = "", **about: Any
@@ -180,107 +177,58 @@ class AlreadyPublished(UsageError):
         return super().as_json() | {"sha256": self.sha256}
 
 
-class AlreadyReleased(UsageError, AttributeError):
+class AlreadyReleased(UsageError, AttributeError, kind="already-released", status=409):
     """A model that was released takes no more records: its release was paid for once, as it is.
 
     An ``AttributeError`` too, because from the release on a model has no ``partial_fit``: ``hasattr`` returns
     False.
     """
 
-    kind = "already-released"
-    status = 409
 
-
-class QuotaExceeded(UsageError):
+class QuotaExceeded(UsageError, kind="quota-exceeded", status=409):
     """An owner would keep more in a service than one owner may."""
 
-    kind = "quota-exceeded"
-    status = 409
 
-
-class BudgetExhausted(HushsumError):
+class BudgetExhausted(HushsumError, kind="budget-exhausted", exit_code=3, status=409):
     """The ledger has less left than the release would spend; nothing was released."""
 
-    kind = "budget-exhausted"
-    exit_code = 3
-    status = 409
 
-
-class LedgerUnavailable(HushsumError):
+class LedgerUnavailable(HushsumError, kind="ledger-unavailable", status=503):
     """The ledger, or the mark that goes with it, could not be reached or written; repeat with the same
     key.
     """
 
-    kind = "ledger-unavailable"
-    status = 503
 
-
-class ServiceRefused(HushsumError):
+class ServiceRefused(HushsumError, kind="service-refused", status=502):
     """A remote service cannot be reached, does not know the token, or refuses the request."""
 
-    kind = "service-refused"
-    status = 502
 
-
-class IncompatibleTallies(HushsumError):
+class IncompatibleTallies(HushsumError, kind="incompatible-tallies", exit_code=4, status=409):
     """Two tallies have different fingerprints, so their sum would mean nothing."""
 
-    kind = "incompatible-tallies"
-    exit_code = 4
-    status = 409
 
-
-class FileRefused(HushsumError):
+class FileRefused(HushsumError, kind="file-refused", exit_code=5, status=422):
     """A file is damaged, of a later version, or of another kind."""
 
-    kind = "file-refused"
-    exit_code = 5
-    status = 422
 
-
-class DataRefused(HushsumError, ValueError):
+class DataRefused(HushsumError, ValueError, kind="data-refused", exit_code=6, status=422):
     """Records break a rule; the tally is as it was before."""
 
-    kind = "data-refused"
-    exit_code = 6
-    status = 422
 
-
-class CounterOverflow(DataRefused):
+class CounterOverflow(DataRefused, kind="counter-overflow"):
     """A counter would leave the range of its integers; the tally is as it was before."""
 
-    kind = "counter-overflow"
 
-
-class PeerRefused(HushsumError):
+class PeerRefused(HushsumError, kind="peer-refused", status=502):
     """Another party of a protocol broke a rule, or does not hold the key that it should."""
 
-    kind = "peer-refused"
-    status = 502
 
-
-class PeerLost(HushsumError):
+class PeerLost(HushsumError, kind="peer-lost", status=504):
     """Another party of a protocol cannot be reached, or went away; the run can be resumed."""
 
-    kind = "peer-lost"
-    status = 504
 
-
-class SecretRefused(HushsumError, TypeError):
+class SecretRefused(HushsumError, TypeError, kind="secret-refused", exit_code=2):
     """Something secret was about to leave through an interface meant for public things."""
-
-    kind = "secret-refused"
-    exit_code = 2
-
-
-def _classes(root: type[HushsumError]) -> Iterator[type[HushsumError]]:
-    yield root
-    for each in root.__subclasses__():
-        yield from _classes(each)
-
-
-KINDS: Final[dict[str, type[HushsumError]]] = {each.kind: each for each in _classes(HushsumError)}
-"""The table: every class by its stable name, with its exit code and HTTP status."""
 
 
 # What the service refuses before a call of the library: the caller's usage too.
@@ -518,8 +466,6 @@ def _part_from_json(found: Any) -> Part:
         return Argument(str(found["argument"]), found.get("value", ...))
     if isinstance(found, Mapping) and "parameter" in found:
         return Parameter(str(found["parameter"]))
-    if isinstance(found, Mapping) and "file" in found:
-        return FilePath(str(found["file"]), str(found["service"]), bool(found["quoted"]))
     if isinstance(found, Mapping):
         names = ("python", "command_line", "service")
         return PerSurface(*(str(found.get(each, "")) for each in names))
