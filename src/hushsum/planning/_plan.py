@@ -17,27 +17,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from hushsum import _html
+from hushsum import _html, kernels, privacy
 from hushsum._types import Floats
 from hushsum.declaration import request, required, setting, taking_fields_of
 from hushsum.errors import DataRefused, Part, UsageError
 from hushsum.errors import Parameter as NameOf
-from hushsum.kernels import (
-    HASH_ROWS,
-    INNER_PRODUCT,
-    ColumnKernel,
-    HashableKernel,
-    Kernel,
-    amount_in_words,
-    error_in_words,
-    in_scale,
-    in_units,
-    one_of,
-    parameter_names,
-    positive_integer,
-    positive_number,
-    scaled_by,
-)
+from hushsum.kernels import ColumnKernel, HashableKernel, Kernel
 from hushsum.methods import (
     BOUND,
     HEADER_BYTES,
@@ -56,24 +41,7 @@ from hushsum.methods import (
     row_width,
     typical_density,
 )
-from hushsum.privacy import (
-    AUTO,
-    COUNT_SHARE,
-    DELTA,
-    GAUSSIAN,
-    LAPLACE,
-    LARGE_EPSILON,
-    MECHANISM,
-    PRIVACY,
-    PURE_MECHANISMS,
-    RELATION,
-    RHO,
-    SHUFFLED_MECHANISM,
-    Promise,
-    Relation,
-    exact,
-    sign_gain,
-)
+from hushsum.privacy import Promise, Relation
 from hushsum.privacy.accounting import local_epsilon_for
 from hushsum.records import (
     DeclaredBounds,
@@ -262,12 +230,13 @@ class Plan:
                 f"A test of two such releases (*) finds with probability 1/2 that all records moved by "
                 f"{best.move:.2g} of the declared ranges, for {self.records:,} records each."
             )
-        error = error_in_words(self.kernel, best.error, self.records)
+        error = kernels.error_in_words(self.kernel, best.error, self.records)
         text = f"The best option (*) has an error of {error}, for {self.records:,} records."
         if not self.guessed:
             return text
         few, many = (
-            amount_in_words(self.kernel, each, self.records) for each in (best.sparse_error, best.dense_error)
+            kernels.amount_in_words(self.kernel, each, self.records)
+            for each in (best.sparse_error, best.dense_error)
         )
         return f"{text} Where few records are near, the error is {few}; where most are near, {many}."
 
@@ -335,17 +304,17 @@ def promise_for_error(
         if no ε up to `LARGE_EPSILON` reaches the error, or ε or ρ was given too. A larger ε would be a number
         in place of a promise, and a reader who requests an error may overlook it.
     """
-    target = positive_number("error", error, remedy="give a mean absolute error such as 0.001")
+    target = kernels.positive_number("error", error, remedy="give a mean absolute error such as 0.001")
     if not alone:
         raise UsageError(
             "error", ("must be given without ", NameOf("epsilon"), " and ", NameOf("rho")), got="both"
         )
-    reachable = {delta: [option.error for option in best(LARGE_EPSILON, delta)] for delta in deltas}
+    reachable = {delta: [option.error for option in best(privacy.LARGE_EPSILON, delta)] for delta in deltas}
     for delta, errors in reachable.items():
         if errors and errors[0] <= target:
             candidates = [float(f"{digits}e{power}") for power in range(-5, 0) for digits in range(10, 100)]
             reached = bisect_left(candidates, True, key=lambda e: best(e, delta)[0].error <= target)
-            return [*candidates, LARGE_EPSILON][reached], delta
+            return [*candidates, privacy.LARGE_EPSILON][reached], delta
     least = [each for errors in reachable.values() for each in errors]
     further = ("declare ", NameOf("bounds"), ", which allows better methods, ") if declare_bounds else ()
     raise UsageError(
@@ -353,7 +322,7 @@ def promise_for_error(
         (
             "must be one that some option reaches with ",
             NameOf("epsilon"),
-            f" of at most {LARGE_EPSILON:g}" + (f", at least {_above(min(least))}" if least else ""),
+            f" of at most {privacy.LARGE_EPSILON:g}" + (f", at least {_above(min(least))}" if least else ""),
         ),
         got=f"{error:g}",
         remedy=(*further, "plan for more records or a larger bandwidth, or accept a larger error"),
@@ -388,7 +357,7 @@ def kernel_of_sample(
     geometric mean over columns of the standard deviation or of quartiles, whichever is smaller. Where the
     bandwidth is a fraction of bounds, all of that is of the columns in units of their ranges.
     """
-    names = parameter_names(spec.name)
+    names = kernels.parameter_names(spec.name)
     if "dim" in names and dim is None:
         dim = _width(public)
     columns = column_names_of(public)
@@ -400,10 +369,10 @@ def kernel_of_sample(
     one = spec.plain(dim, None, bandwidth=1.0)
     width = one.width if isinstance(one, ColumnKernel) else 1.0
     declared = bounds_of_sample(one, bounds, public, beyond=False)
-    units = np.array(in_units(one, spec.scale, declared, columns))
+    units = np.array(kernels.in_units(one, spec.scale, declared, columns))
     smooth = silverman(rows / units, records)
     found = spec.plain(dim, None, bandwidth=rounded_bandwidth(smooth / width))
-    return scaled_by(found, units.tolist()) if isinstance(found, ColumnKernel) else found
+    return kernels.scaled_by(found, units.tolist()) if isinstance(found, ColumnKernel) else found
 
 
 def silverman(rows: Floats, records: int) -> float:
@@ -516,7 +485,7 @@ class TrustModel:
     )
 
     def __post_init__(self) -> None:
-        one_of("trust", self.name, TRUST_MODELS)
+        kernels.one_of("trust", self.name, TRUST_MODELS)
         several = self.name in (FEDERATED, SITES)
         if several != (self.sites is not None):
             rule = f"must be given where trust is {FEDERATED!r} or {SITES!r}, and only there"
@@ -536,7 +505,7 @@ class TrustModel:
     @property
     def parties(self) -> int:
         """The number of sites, 1 where there is one curator."""
-        return 1 if self.sites is None else positive_integer("sites", self.sites, at_most=1 << 20)
+        return 1 if self.sites is None else kernels.positive_integer("sites", self.sites, at_most=1 << 20)
 
     @property
     def colluders(self) -> int:
@@ -559,7 +528,7 @@ class TrustModel:
         """The distribution that noise must have; None for the better one. Shares of noise have distributions
         that add up, which the Gamma-radius distribution does not.
         """
-        return None if self.name != FEDERATED else LAPLACE if promise.pure else GAUSSIAN
+        return None if self.name != FEDERATED else privacy.LAPLACE if promise.pure else privacy.GAUSSIAN
 
     def applied(self, option: Option) -> Option:
         """An option of a curator's, with the noise of this model."""
@@ -595,7 +564,7 @@ class TrustModel:
             basis = HashRows(kernel, rows, request.width or _WIDTH, 0)
             variance = request.row_variance(basis.width)
             keep = 1.0 / (1.0 - basis.fold_rate)
-            noise = keep / (sign_gain(exact("epsilon", epsilon)) * math.sqrt(request.records))
+            noise = keep / (privacy.sign_gain(privacy.exact("epsilon", epsilon)) * math.sqrt(request.records))
             hashing = float(np.sqrt(keep**2 * variance.row_variance / rows).mean())
             error = NORMAL_MEAN_ABSOLUTE * math.hypot(noise, hashing)
             made.append(
@@ -603,7 +572,7 @@ class TrustModel:
                     method=_REPORTS,
                     request=request,
                     settings={"rows": rows, "width": basis.width, "local_epsilon": epsilon},
-                    mechanism=str(MECHANISM if self.name == LOCAL else SHUFFLED_MECHANISM),
+                    mechanism=str(privacy.MECHANISM if self.name == LOCAL else privacy.SHUFFLED_MECHANISM),
                     shape=basis.shape,
                     noise=NORMAL_MEAN_ABSOLUTE * noise,
                     approximation=NORMAL_MEAN_ABSOLUTE * hashing,
@@ -618,7 +587,7 @@ class TrustModel:
 COMPARISON_DELTA = 1e-6
 FEW_COLUMNS = 2
 """For up to this many columns, the advice to leave a column out is useless."""
-of_privacy = partial(setting, group=PRIVACY)
+of_privacy = partial(setting, group=privacy.PRIVACY)
 MAX_BYTES = 64_000_000
 MAX_SECONDS = 60.0
 
@@ -640,10 +609,10 @@ class PlanRequest:
         None, "ε, or several to compare.", above=0, below=1e9, metavar="E[,E...]"
     )
     error: float | None = setting(None, "Find the smallest ε with this predicted mean error.", above=0)
-    delta: float | None = setting(None, DELTA)
-    rho: float | None = setting(None, RHO)
+    delta: float | None = setting(None, privacy.DELTA)
+    rho: float | None = setting(None, privacy.RHO)
     bounds: DeclaredBounds | None = setting(None, BOUNDS)
-    method: str = setting(AUTO, METHOD)
+    method: str = setting(privacy.AUTO, METHOD)
     purpose: str = setting(QUERIES, PURPOSE)
     rows: tuple[int, ...] | Sequence[int] | int | None = of_table(
         None, "Rows of a race table, or several to compare.", at_least=1, at_most=10**8, metavar="R[,R...]"
@@ -657,7 +626,7 @@ class PlanRequest:
     of: str = of_table(
         MEAN, "What answers are: mean kernel values f(q)/N, or sums f(q).", choices=(MEAN, SUM)
     )
-    relation: str | Relation = setting(Relation.ADD_REMOVE, RELATION)
+    relation: str | Relation = setting(Relation.ADD_REMOVE, privacy.RELATION)
     max_per_unit: int | None = of_privacy(
         None, "Maximum number of records per person.", at_least=1, at_most=1 << 20
     )
@@ -696,13 +665,13 @@ class PlanRequest:
         """The predicted error of each method of release."""
         kernel, bounds, epsilon, delta = self.declared_kernel, self.bounds, self.epsilon, self.delta
         model = self.trust_model
-        one_of("purpose", self.purpose, (QUERIES, COMPARISON))
+        kernels.one_of("purpose", self.purpose, (QUERIES, COMPARISON))
         comparing = self.purpose == COMPARISON and not model.reported
         tallies_only, count_share = self.tallies_only or comparing, self.count_share
-        number = positive_integer("records", self.records, at_most=1 << 50)
+        number = kernels.positive_integer("records", self.records, at_most=1 << 50)
         if self.reading is not None or model.name != CENTRAL:
             # A tally that exists, or is made at several sites, is released with the usual share.
-            tallies_only, count_share = True, COUNT_SHARE if count_share is None else count_share
+            tallies_only, count_share = True, privacy.COUNT_SHARE if count_share is None else count_share
         if isinstance(kernel, KernelSpec):
             method = "race" if model.reported else self.method
             kernel = kernel.for_records(method=method, rows=self.rows, width=self.width)
@@ -722,42 +691,42 @@ class PlanRequest:
             if isinstance(kernel, KernelSpec):
                 chosen = kernel.example(self.dim, bounds, known)
             else:
-                chosen = in_scale(kernel, self.scale, bounds, known, default=False)
+                chosen = kernels.in_scale(kernel, self.scale, bounds, known, default=False)
             box, names = (None, None) if chosen.dim is None else declared_bounds(bounds, dim=chosen.dim)
             steps = step_of_columns(self.steps) if isinstance(self.steps, tuple) else self.steps
             on_steps = None if box is None else declared_steps(steps, box, names)
         methods = _methods(self.method, chosen, tallies_only=tallies_only)
         known_density = None if self.density is None else _density(self.density)
-        if known_density is None and self.public is not None and not HASH_ROWS.test(chosen):
+        if known_density is None and self.public is not None and not kernels.HASH_ROWS.test(chosen):
             known_density = density_of_sample(chosen, self.public, self.queries)
         typical = typical_density(chosen, box) if known_density is None else known_density
         variances = row_variances(
             chosen, records=number, seed=self.seed, density=typical, public=self.public, queries=self.queries
         )
-        measured = variances(row_width(self.reading, self.width)) if HASH_ROWS.test(chosen) else None
+        measured = variances(row_width(self.reading, self.width)) if kernels.HASH_ROWS.test(chosen) else None
         place = float(measured.density.mean()) if measured is not None else typical
-        guessed = known_density is None and measured is None and not INNER_PRODUCT.test(chosen)
+        guessed = known_density is None and measured is None and not kernels.INNER_PRODUCT.test(chosen)
         densities = likely_densities(place) if guessed else (place,) * 3
-        one_of("of", self.of, (MEAN, SUM))
+        kernels.one_of("of", self.of, (MEAN, SUM))
 
-        most_seconds = positive_number("max_seconds", self.max_seconds, remedy="try 60")
+        most_seconds = kernels.positive_number("max_seconds", self.max_seconds, remedy="try 60")
 
         def options_for(promise: Promise, *, requested: bool) -> list[Option]:
-            suits = (self.mechanism in PURE_MECHANISMS) == promise.pure
+            suits = (self.mechanism in privacy.PURE_MECHANISMS) == promise.pure
             request = PredictionRequest(
                 records=number,
                 kernel=chosen,
                 bounds=box,
                 promise=promise,
                 relation=Relation.of(self.relation),
-                count_share=None if count_share is None else exact("count_share", count_share),
+                count_share=None if count_share is None else privacy.exact("count_share", count_share),
                 per_unit=None
                 if self.max_per_unit is None
-                else positive_integer("max_per_unit", self.max_per_unit, at_most=1 << 20),
+                else kernels.positive_integer("max_per_unit", self.max_per_unit, at_most=1 << 20),
                 density=place,
                 densities=densities,
                 of=self.of,
-                max_bytes=positive_integer("max_bytes", self.max_bytes, at_most=1 << 50),
+                max_bytes=kernels.positive_integer("max_bytes", self.max_bytes, at_most=1 << 50),
                 requested=requested,
                 row_variance=variances,
                 rows=self.rows,
@@ -775,7 +744,7 @@ class PlanRequest:
                     # Each kind of noise with the sizes and the share of the count that suit it; a tally that
                     # exists is released with the one that its calibration takes.
                     pure = replace(request, promise=replace(promise, delta=Fraction(0)))
-                    each = [replace(request, mechanism=GAUSSIAN), *([pure] if requested else [])]
+                    each = [replace(request, mechanism=privacy.GAUSSIAN), *([pure] if requested else [])]
                 found = (option for one in each for option in _options(methods, one, self.reading))
                 group = [model.applied(option) for option in found]
             quick = [option for option in group if option.seconds <= most_seconds or self.rows is not None]
@@ -924,11 +893,11 @@ def _methods(name: str, kernel: Kernel, *, tallies_only: bool) -> list[Method]:
     """
     planned = [method_named(each) for each in planned_methods()]
     planned = [each for each in planned if each.tally is not None or not tallies_only]
-    if name == AUTO:
+    if name == privacy.AUTO:
         return [each for each in planned if each.role.test(kernel) and not each.named_only]
     if name not in [each.name for each in planned]:
         names = ", ".join(each.name for each in planned)
-        raise UsageError("method", f"must be {AUTO!r} or one of {names}", got=f"{name!r}")
+        raise UsageError("method", f"must be {privacy.AUTO!r} or one of {names}", got=f"{name!r}")
     method = method_named(name)
     method.role.check(kernel, name)
     return [method]
@@ -945,7 +914,7 @@ def _options(methods: Sequence[Method], request: PredictionRequest, reading: Rea
 
 
 def _density(density: float) -> float:
-    number = positive_number("density", density)
+    number = kernels.positive_number("density", density)
     if number > 1:
         raise UsageError("density", "must be at most 1", got=f"{density}", remedy="it is a mean kernel value")
     return number
