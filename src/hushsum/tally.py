@@ -22,23 +22,10 @@ from typing import Any, Final, NoReturn, Unpack
 
 import numpy as np
 
-from hushsum import files, privacy, releases, tables
+from hushsum import errors, files, privacy, releases, tables
 from hushsum._native import CounterTable
 from hushsum._types import Integers, PathOrFile
 from hushsum.declaration import shows_keywords
-from hushsum.errors import (
-    Argument,
-    ClaimError,
-    CounterOverflow,
-    DataRefused,
-    FilePath,
-    FileRefused,
-    IncompatibleTallies,
-    Parameter,
-    SecretRefused,
-    UsageError,
-    shown,
-)
 from hushsum.files import Buffer, FileKind, Header, SecretFile, Section
 from hushsum.kernels import (
     Batch,
@@ -116,7 +103,7 @@ def claimed_unit(tally: Tally, requested: str | None, relation: str | Relation) 
         for a unit that the tally does not have, or a relation that it is not counted for.
     """
     if tally.add_remove_only and Relation.of(relation) is Relation.REPLACE:
-        raise ClaimError(
+        raise errors.ClaimError(
             "relation",
             "must be 'add/remove' for a tally from which records with missing values were left out: "
             "their number is not public",
@@ -166,12 +153,14 @@ class TableRelease:
         promise, relation = request.promise, Relation.of(request.relation)
         rows = None if request.rows == privacy.AUTO else request.rows
         if isinstance(rows, str):
-            raise UsageError("rows", f"must be a number or {privacy.AUTO!r}", got=shown(rows))
+            raise errors.UsageError("rows", f"must be a number or {privacy.AUTO!r}", got=errors.shown(rows))
         if rows is not None:
             rows, capacity = positive_integer("rows", rows, at_most=privacy.MOST_ROWS), basis.shape[0]
             if rows > capacity:
                 remedy = "make a tally with more rows"
-                raise UsageError("rows", f"must be at most the tally's {capacity}", got=rows, remedy=remedy)
+                raise errors.UsageError(
+                    "rows", f"must be at most the tally's {capacity}", got=rows, remedy=remedy
+                )
         largest = basis.prefix(rows or basis.shape[0])
         calibration = privacy.calibrate(
             promise,
@@ -331,23 +320,23 @@ def _packed(parts: Iterator[Integers], shape: tuple[int, int], step: int, thread
 def check_mergeable(one: Tally, other: Tally) -> None:
     """Refuse two tallies whose sum is not the tally of all their records."""
     if not isinstance(other, Tally):
-        raise UsageError("other", "must be a tally", got=type(other).__name__)
+        raise errors.UsageError("other", "must be a tally", got=type(other).__name__)
     if other is one:
         rule = "must be another tally: merging a tally with itself counts its records twice"
-        raise UsageError("other", rule)
+        raise errors.UsageError("other", rule)
     if other.fingerprint != one.fingerprint:
-        raise IncompatibleTallies(
+        raise errors.IncompatibleTallies(
             "tallies must have one fingerprint to merge",
             got=f"some that differ in {differing_parameters(one.basis, other.basis)}",
             remedy="make both with the same",
         )
     if (one._cap is None) != (other._cap is None):
-        raise IncompatibleTallies(
+        raise errors.IncompatibleTallies(
             "one tally counts persons, the other records",
-            remedy=("make both with ", Parameter("max_per_unit"), ", or neither"),
+            remedy=("make both with ", errors.Parameter("max_per_unit"), ", or neither"),
         )
     if one._origins & other._origins:
-        raise IncompatibleTallies(
+        raise errors.IncompatibleTallies(
             "the two tallies hold the same records, one being a copy or a continuation of the other",
             remedy="merge each tally once, or they count twice",
         )
@@ -388,7 +377,7 @@ def is_graph(basis: Basis) -> bool:
 
 def refuse_single_rows() -> NoReturn:
     """Refuse records for a graph: which rows an edge changes is known for a whole list of edges alone."""
-    raise UsageError(
+    raise errors.UsageError(
         "the tally of a graph holds one list of edges, and takes no further records",
         remedy="read all files by one hs.records.read_edges, and count it with hs.methods.count_graph",
     )
@@ -462,7 +451,7 @@ class Tally:
         if max_per_unit is not None:
             if privacy.PERSON not in basis.units:
                 rule = "must be left out: the records are nodes of a graph, one row for each"
-                raise UsageError("max_per_unit", rule)
+                raise errors.UsageError("max_per_unit", rule)
             self._cap = UnitCap(positive_integer("max_per_unit", max_per_unit, at_most=MAX_PER_UNIT))
 
     @property
@@ -524,9 +513,9 @@ class Tally:
         return privacy.PERSON if self._cap is not None else self._basis.units[0]
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise SecretRefused(
+        raise errors.SecretRefused(
             "a tally must not be pickled or copied, because pickles travel",
-            remedy=("save it with .save(path, ", Argument("encryption_key"), "), or release it"),
+            remedy=("save it with .save(path, ", errors.Argument("encryption_key"), "), or release it"),
         )
 
     def __getstate__(self) -> NoReturn:
@@ -575,11 +564,11 @@ class Tally:
         cap = self._cap
         if cap is None:
             if units is not None:
-                rule = ("must be left out, or the tally made with ", Parameter("max_per_unit"))
-                raise UsageError("units", rule)
+                rule = ("must be left out, or the tally made with ", errors.Parameter("max_per_unit"))
+                raise errors.UsageError("units", rule)
             return batch, None
         if units is None:
-            raise UsageError("units", "must be given, one id per record: it counts persons")
+            raise errors.UsageError("units", "must be given, one id per record: it counts persons")
         keep, pending = cap.plan(units, len(batch))
         return batch.select(keep), lambda: cap.commit(pending)
 
@@ -601,15 +590,15 @@ class Tally:
         Refused under a cap: which of a person's records were counted is not remembered.
         """
         if self._cap is not None:
-            raise UsageError(
-                ("remove needs a tally without ", Parameter("max_per_unit")),
+            raise errors.UsageError(
+                ("remove needs a tally without ", errors.Parameter("max_per_unit")),
                 remedy="count anew: the cap may have left the record out",
             )
         if is_graph(self._basis):
             refuse_single_rows()
         batch = self._basis.prepare(X)
         if len(batch) > self._count:
-            raise DataRefused("X", "must contain only records that were added", got="more records")
+            raise errors.DataRefused("X", "must contain only records that were added", got="more records")
         self._accumulate(batch, -1, threads)
         return self
 
@@ -736,18 +725,18 @@ insecure_noise_seed
         """Nobody else changes the tally meanwhile, and nobody was interrupted while changing it before."""
         if not self._lock.acquire(blocking=False):
             remedy = "let each thread fill a tally of its own, and merge them"
-            raise UsageError("another thread is using this tally", remedy=remedy)
+            raise errors.UsageError("another thread is using this tally", remedy=remedy)
         try:
             if self._broken:
                 rule = "this tally was interrupted while counting and may hold a part of a batch"
-                raise UsageError(rule, remedy="start again from the last saved one")
+                raise errors.UsageError(rule, remedy="start again from the last saved one")
             yield
         finally:
             self._lock.release()
 
     def _check_room(self, moves: int) -> None:
         if self._moves + moves > self._room:
-            raise CounterOverflow("a counter could leave its 64 bits", remedy="release this tally")
+            raise errors.CounterOverflow("a counter could leave its 64 bits", remedy="release this tally")
 
     @classmethod
     def _restore(cls, basis: Basis, kernel: Kernel | None, **state: Any) -> Tally:
@@ -762,7 +751,7 @@ def exact_cells(tally: Tally) -> Any:
     """The exact sums of a tally that counts records, for a private choice; secret."""
     if tally.max_per_unit is not None:
         rule = "a private choice among marginals protects records, and this tally counts persons"
-        raise UsageError(rule, remedy="release all its marginals")
+        raise errors.UsageError(rule, remedy="release all its marginals")
     with tally._held():
         return tally._table
 
@@ -1048,7 +1037,7 @@ class Checkpoint:
         encryption_key: bytes | None = None,
     ) -> None:
         if not seconds >= 0:
-            raise UsageError("checkpoint_every", "must be at least 0 seconds", got=seconds)
+            raise errors.UsageError("checkpoint_every", "must be at least 0 seconds", got=seconds)
         self.path = Path(path)
         self._job = json.loads(json.dumps(job))
         self._seconds = seconds
@@ -1070,15 +1059,15 @@ class Checkpoint:
             return None
         tally, journal = found
         if journal["job"] != self._job:
-            raise UsageError(
+            raise errors.UsageError(
                 "checkpoint",
                 "must belong to this count: the same parameters, and the same files, unchanged",
                 got="the checkpoint of another count",
-                remedy=("repeat the command that wrote it, or give another ", Parameter("checkpoint")),
+                remedy=("repeat the command that wrote it, or give another ", errors.Parameter("checkpoint")),
             )
         done = journal["done"]
         if {name: type(value) for name, value in done.items()} != fields:
-            raise FileRefused((FilePath(self.path), " does not state what is counted in it"))
+            raise errors.FileRefused((errors.FilePath(self.path), " does not state what is counted in it"))
         return tally, done
 
     def save(self, tally: Tally, done: Mapping[str, Any]) -> None:
@@ -1163,10 +1152,10 @@ class TallyPattern:
             if it is not a tally, or something was counted in it.
         """
         if not isinstance(tally, Tally):
-            raise UsageError("tally", "must be an empty tally", got=type(tally).__name__)
+            raise errors.UsageError("tally", "must be an empty tally", got=type(tally).__name__)
         if not is_empty(tally):
             remedy = "count into an empty one, and merge them"
-            raise UsageError("tally", "must be empty", got="one with records", remedy=remedy)
+            raise errors.UsageError("tally", "must be empty", got="one with records", remedy=remedy)
         public = {
             "basis": tables.basis_as_json(tally.basis),
             "kernel": None if tally.kernel is None else kernel_as_json(tally.kernel),

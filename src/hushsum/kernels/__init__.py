@@ -4,6 +4,5 @@ Importing this package registers every kernel.
 """
 
 from ._expressions import *
-from ._fit_combination import *
 from ._kernels import *
 from ._public_randomness import *
