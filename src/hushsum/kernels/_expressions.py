@@ -37,12 +37,12 @@ from ._kernels import (
     ColumnKernel,
     ColumnProfile,
     EuclideanKernel,
-    HashableCombination,
     HashableKernel,
     Hasher,
     Kernel,
     Profile,
     ProfileKernel,
+    Role,
     SpectralKernel,
     along_first_column,
     as_float,
@@ -70,10 +70,10 @@ from ._public_randomness import (
 )
 
 __all__ = [
-    "LONGEST", "OF_BOUNDS", "SCALES", "CombinationKernel", "FittedKernel", "KernelExpression",
-    "ProductKernel", "ScaledKernel", "as_expression", "bandwidth_warnings", "default_bandwidth",
-    "different_units", "fit_kernel", "in_scale", "in_units", "on_columns", "scaled", "scaled_by",
-    "warn_of_bandwidth",
+    "HASH_ROWS", "LONGEST", "OF_BOUNDS", "SCALES", "CombinationKernel", "FittedKernel",
+    "HashableCombination", "KernelExpression", "ProductKernel", "ScaledKernel", "as_expression",
+    "bandwidth_warnings", "default_bandwidth", "different_units", "fit_kernel", "in_scale", "in_units",
+    "on_columns", "scaled", "scaled_by", "warn_of_bandwidth",
 ]  # fmt: skip
 
 MOST_FACTORS = 64
@@ -451,14 +451,22 @@ class CombinationKernel(_Composed, Kernel):
         return result
 
 
-class DividedCombination(CombinationKernel, HashableCombination):
-    """All components are collision probabilities."""
+class HashableCombination(CombinationKernel):
+    """All components are collision probabilities. Hash rows are divided among them, and their weights are
+    applied when a released table is read.
+    """
 
     components: tuple[Component[HashableKernel], ...]
 
     def hashed_components(self) -> tuple[tuple[float, HashableKernel], ...]:
-        """Weights and kernels."""
+        """Weights, none of them 0, and kernels."""
         return self.components
+
+
+HASH_ROWS = Role(
+    "is a collision probability of hash functions, or a linear combination of such kernels",
+    lambda kernel: isinstance(kernel, HashableKernel | HashableCombination),
+)
 
 
 class ColumnCombination(CombinationKernel, _ColumnsOfMembers):
@@ -541,7 +549,7 @@ def combination_of(components: Sequence[Component[Kernel]]) -> CombinationKernel
     narrower = [(SpectralKernel, SpectralCombination, convex), (ProfileKernel, ProfileCombination, True)]
     made: type[CombinationKernel] = composed_class(
         CombinationKernel,
-        _roles(kernels, DividedCombination, ColumnCombination, narrower),
+        _roles(kernels, HashableCombination, ColumnCombination, narrower),
         signed=min(weights) < 0.0 or any(kernel.signed for kernel in kernels),
         positive_definite=min(weights) > 0.0 and all(kernel.positive_definite for kernel in kernels),
     )

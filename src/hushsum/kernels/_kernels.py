@@ -47,17 +47,17 @@ from ._public_randomness import (
 )
 
 __all__ = [
-    "COLUMNS", "GAUSSIAN", "HASHABLE", "HASH_ROWS", "INNER_PRODUCT", "POSITIVE_DEFINITE", "PRODUCT",
-    "PROFILES", "SMOOTH_PROFILES", "SPECTRAL", "AngularKernel", "AsymmetricAngularKernel", "BallSignsKernel",
-    "Batch", "CategoricalKernel", "ColumnKernel", "ColumnProfile", "DotProductKernel", "EuclideanKernel",
-    "GaussianKernel", "GaussianProfileKernel", "HammingKernel", "HashPartitions", "HashableCombination",
-    "HashableKernel", "Hasher", "InnerProductKernel", "JaccardKernel", "Kernel", "LaplacianKernel",
-    "ManhattanKernel", "MaternKernel", "PolynomialKernel", "Profile", "ProfileKernel", "ProjectionKernel",
-    "Role", "SpectralKernel", "amount_in_words", "answer_in_words", "check_cap", "check_columns",
-    "check_parameters", "composed_names", "counts_records", "dense_batch", "error_in_words",
-    "euclidean_collision", "example_columns", "integer_seed", "is_expression", "is_signed", "kernel_as_json",
-    "kernel_from_json", "kernel_in_words", "kernel_names", "manhattan_collision", "named", "one_of",
-    "parameter_names", "positive_integer", "positive_number", "records_in_words", "register", "thread_count",
+    "COLUMNS", "GAUSSIAN", "HASHABLE", "INNER_PRODUCT", "POSITIVE_DEFINITE", "PRODUCT", "PROFILES",
+    "SMOOTH_PROFILES", "SPECTRAL", "AngularKernel", "AsymmetricAngularKernel", "BallSignsKernel", "Batch",
+    "CategoricalKernel", "ColumnKernel", "ColumnProfile", "DotProductKernel", "EuclideanKernel",
+    "GaussianKernel", "GaussianProfileKernel", "HammingKernel", "HashPartitions", "HashableKernel", "Hasher",
+    "InnerProductKernel", "JaccardKernel", "Kernel", "LaplacianKernel", "ManhattanKernel", "MaternKernel",
+    "PolynomialKernel", "Profile", "ProfileKernel", "ProjectionKernel", "Role", "SpectralKernel",
+    "amount_in_words", "answer_in_words", "check_cap", "check_columns", "check_parameters", "composed_names",
+    "counts_records", "dense_batch", "error_in_words", "euclidean_collision", "example_columns",
+    "integer_seed", "is_expression", "is_signed", "kernel_as_json", "kernel_from_json", "kernel_in_words",
+    "kernel_names", "manhattan_collision", "named", "one_of", "parameter_names", "positive_integer",
+    "positive_number", "records_in_words", "register", "thread_count",
 ]  # fmt: skip
 
 _BLOCK_CELLS = 1 << 22
@@ -240,16 +240,6 @@ class HashableKernel(Kernel):
         optimum is flat: a factor of ten in this number costs a third of the error.
         """
         return 3e-3
-
-
-class HashableCombination(Kernel):
-    """A linear combination of hashable kernels. Hash rows are divided among them, and their weights are
-    applied when a released table is read.
-    """
-
-    @abstractmethod
-    def hashed_components(self) -> tuple[tuple[float, HashableKernel], ...]:
-        """Weights, none of them 0, and kernels."""
 
 
 class ProjectionKernel(HashableKernel):
@@ -691,10 +681,6 @@ class Role:
 
 HASHABLE = Role(
     "is the collision probability of hash functions", lambda kernel: isinstance(kernel, HashableKernel)
-)
-HASH_ROWS = Role(
-    "is a collision probability of hash functions, or a linear combination of such kernels",
-    lambda kernel: isinstance(kernel, HashableKernel | HashableCombination),
 )
 SPECTRAL = Role("has a known spectral measure", lambda kernel: isinstance(kernel, SpectralKernel))
 COLUMNS = Role("compares columns of numbers", lambda kernel: isinstance(kernel, ColumnKernel))
