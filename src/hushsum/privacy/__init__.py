@@ -5,4 +5,3 @@ from ._claim import *
 from ._over_time import *
 from ._posterior_sample import *
 from ._release_request import *
-from ._spending import *

@@ -4,6 +4,5 @@ Importing this package registers every kind.
 """
 
 from ._base import *
-from ._points import *
 from ._public_points import *
 from ._tables import *
