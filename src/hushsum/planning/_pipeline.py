@@ -49,8 +49,7 @@ from hushsum.records import (
 from hushsum.releases import PUBLIC_SAMPLE, Prepared, ReleasedFunction, combine
 from hushsum.tally import Tally
 
-from ._narrow_bandwidth import warn_of_narrow_bandwidth
-from ._plan import MAX_BYTES, MAX_SECONDS, bounds_of_sample, kernel_of_sample, plan
+from ._plan import MAX_BYTES, MAX_SECONDS, bounds_of_sample, kernel_of_sample, plan, warn_of_narrow_bandwidth
 from ._requests import COMPARISON, QUERIES, KernelSpec, MethodSpec, built, step_of_columns, takes_sets
 
 __all__ = ["UNDECLARED", "DeclaredRecords", "EmptyTally", "ReleaseRecords", "planned_tally", "release"]

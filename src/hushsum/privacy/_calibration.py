@@ -738,13 +738,11 @@ def choice_claim(
     assumptions: Sequence[str] = (),
 ) -> Claim:
     """What a choice claims; known before anything is drawn."""
-    if max_per_unit is not None and (type(max_per_unit) is not int or max_per_unit < 1):
-        rule = "must be an integer of at least 1"
-        raise ClaimError("max_per_unit", rule, got=shown(max_per_unit), remedy="give a cap")
+    cap = 1 if max_per_unit is None else accounting.at_least_one("max_per_unit", max_per_unit, "give a cap")
     return Claim(
         promise=promise,
         unit="record" if max_per_unit is None else "person",
-        records_per_unit=max_per_unit or 1,
+        records_per_unit=cap,
         relation=Relation.of(relation),
         mechanism=Mechanism.of(mechanism),
         arithmetic=arithmetic,
