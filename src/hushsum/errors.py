@@ -232,11 +232,7 @@ class SecretRefused(HushsumError, TypeError, kind="secret-refused", exit_code=2)
 
 
 # What the service refuses before a call of the library: the caller's usage too.
-_REQUEST_KINDS: Final[dict[str, type[HushsumError]]] = {
-    "request-refused": UsageError,
-    "not-confirmed": UsageError,
-    "unknown-analyst": UsageError,
-}
+_REQUEST_KINDS: Final = dict.fromkeys(("request-refused", "not-confirmed", "unknown-analyst"), UsageError)
 
 
 def error_from_json(kind: str, about: Mapping[str, Any]) -> HushsumError:
@@ -247,7 +243,7 @@ def error_from_json(kind: str, about: Mapping[str, Any]) -> HushsumError:
     >>> type(again).__name__, str(again) == str(refused)
     ('UsageError', True)
     """
-    made = (KINDS | _REQUEST_KINDS).get(kind, ServiceRefused)
+    made = {**KINDS, **_REQUEST_KINDS}.get(kind, ServiceRefused)
     more = {"sha256": str(about["sha256"])} if made is AlreadyPublished and "sha256" in about else {}
     parameter, got, remedy = about.get("parameter"), about.get("got"), about.get("remedy")
     return made(

@@ -416,20 +416,9 @@ class Tally:
     """
 
     __slots__ = (
-        "_basis",
-        "_broken",
-        "_cap",
-        "_check",
-        "_count",
-        "_kernel",
-        "_lists",
-        "_lock",
-        "_moves",
-        "_origins",
-        "_restricted",
-        "_room",
-        "_table",
-    )
+        "_basis", "_broken", "_cap", "_check", "_count", "_kernel", "_lists", "_lock", "_moves", "_origins",
+        "_restricted", "_room", "_table",
+    )  # fmt: skip
 
     def __init__(
         self,

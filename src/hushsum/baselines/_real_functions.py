@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import combinations
 from math import comb, prod
-from typing import Literal, Unpack
+from typing import Any, Literal, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -356,18 +356,6 @@ def _degree(degree: int | str, grid: CellGrid) -> int | None:
             got="more",
         )
     return degree
-
-
-PRIVBAYES = methods.register(
-    Method(
-        name="privbayes",
-        role=kernels.COLUMNS,
-        one_call=privbayes,
-        approximate=False,
-        mechanism=Mechanism.of(privacy.PERMUTE_AND_FLIP, privacy.LAPLACE),
-        paper="Zhang, Cormode, Procopiuc, Srivastava and Xiao 2017",
-    )
-)
 
 
 def reduced_set(pool: Floats, features: Floats, target: Floats, sigma: float) -> tuple[Floats, Floats]:
@@ -718,20 +706,6 @@ def _public_points(points: int | object, kernel: Kernel, box: Bounds, seed: int)
     return np.unique(given, axis=0)
 
 
-KME = methods.register(
-    Method(
-        name="kme",
-        role=kernels.POSITIVE_DEFINITE,
-        one_call=kme,
-        pure=False,
-        relations=(Relation.REPLACE,),
-        mechanism=Mechanism.of(privacy.REAL_GAUSSIAN),
-        arithmetic=privacy.REAL_ARITHMETIC,
-        paper="Balog, Tolstikhin and Schölkopf 2018",
-    )
-)
-
-
 _DEFAULT_CELLS = 1 << 18
 
 
@@ -854,19 +828,6 @@ def _fine_bins(box: Bounds, kernel: Kernel, most_cells: int) -> tuple[int, ...]:
     """Bins a quarter of the bandwidth wide along each column, or wider where they would be too many."""
     assert isinstance(kernel, ColumnKernel)
     return tuple(bins_for_bandwidth(box, kernel.column_bandwidths(), fraction=0.25, most_cells=most_cells))
-
-
-HISTOGRAM = methods.register(
-    Method(
-        name="histogram",
-        role=kernels.COLUMNS,
-        one_call=histogram,
-        mechanism=Mechanism.of(privacy.LAPLACE),
-        paper="Dwork, McSherry, Nissim and Smith 2006",
-        most_columns=3,
-        tally=histogram_tally,
-    )
-)
 
 
 SCALE = 1 << 16
@@ -1055,19 +1016,6 @@ def _queries(queries: object, kernel: Kernel, box: Bounds) -> NDArray[np.float32
     if len(rows) > MOST_QUERIES:
         raise UsageError("queries", f"must be at most {MOST_QUERIES}", got=len(rows))
     return rows
-
-
-MWEM = methods.register(
-    Method(
-        name="mwem",
-        role=kernels.COLUMNS,
-        one_call=mwem,
-        approximate=False,
-        mechanism=Mechanism.of(privacy.PERMUTE_AND_FLIP, privacy.LAPLACE),
-        paper="Hardt, Ligett and McSherry 2012",
-        most_columns=3,
-    )
-)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -1269,7 +1217,7 @@ def pfda(
     number = kernels.positive_integer("steps", steps, at_most=MOST_STEPS)
     if number < 8:
         raise UsageError("steps", "must be at least 8", got=f"{number}", remedy="try 1024")
-    prepared = OneCallRelease.of(METHOD, **keywords)
+    prepared = OneCallRelease.of(PFDA, **keywords)
     rows = declared.records(X)
     low, high = (float(end - box.centre[0]) for end in (box.low[0], box.high[0]))
 
@@ -1291,7 +1239,7 @@ def pfda(
             count=float(len(rows)),
             count_variance=0.0,
             facts=PublicFacts(prepared.claim),
-            method=METHOD.name,
+            method=PFDA.name,
             columns=declared.columns,
         )
 
@@ -1320,21 +1268,6 @@ def largest_distance(vectors: Floats) -> float:
     return math.sqrt(max(float(squared.max()), 0.0) + rounding)
 
 
-METHOD = methods.register(
-    Method(
-        name="pfda",
-        role=kernels.POSITIVE_DEFINITE,
-        one_call=pfda,
-        pure=False,
-        relations=(Relation.REPLACE,),
-        mechanism=Mechanism.of(privacy.REAL_GAUSSIAN),
-        arithmetic=privacy.REAL_ARITHMETIC,
-        paper="Mirshani, Reimherr and Slavković 2019",
-        most_columns=1,
-    )
-)
-
-
 def _shapes(header: Header) -> list[tuple[int, ...]]:
     return [(releases.stored_integer(header["values"], 1, releases.MOST_NUMBERS),)] * 2
 
@@ -1346,3 +1279,29 @@ def _curve(header: Header, values: Floats, errors: Floats) -> CurveFunction:
 
 
 releases.register_reals(CurveFunction.kind, "values", _shapes, _curve)
+
+
+_CHOICES: Any = {"approximate": False, "mechanism": Mechanism.of(privacy.PERMUTE_AND_FLIP, privacy.LAPLACE)}
+_ON_REALS: Any = {
+    "pure": False,
+    "relations": (Relation.REPLACE,),
+    "mechanism": Mechanism.of(privacy.REAL_GAUSSIAN),
+    "arithmetic": privacy.REAL_ARITHMETIC,
+}
+_PRIVBAYES_PAPER = "Zhang, Cormode, Procopiuc, Srivastava and Xiao 2017"
+_HISTOGRAM_PAPER = "Dwork, McSherry, Nissim and Smith 2006"
+_PFDA_PAPER = "Mirshani, Reimherr and Slavković 2019"
+_COUNTED: Any = {"mechanism": Mechanism.of(privacy.LAPLACE), "tally": histogram_tally}
+PRIVBAYES = Method("privbayes", kernels.COLUMNS, _PRIVBAYES_PAPER, one_call=privbayes, **_CHOICES)
+MWEM = Method(
+    "mwem", kernels.COLUMNS, "Hardt, Ligett and McSherry 2012", one_call=mwem, most_columns=3, **_CHOICES
+)
+HISTOGRAM = Method(
+    "histogram", kernels.COLUMNS, _HISTOGRAM_PAPER, one_call=histogram, most_columns=3, **_COUNTED
+)
+KME = Method(
+    "kme", kernels.POSITIVE_DEFINITE, "Balog, Tolstikhin and Schölkopf 2018", one_call=kme, **_ON_REALS
+)
+PFDA = Method("pfda", kernels.POSITIVE_DEFINITE, _PFDA_PAPER, one_call=pfda, most_columns=1, **_ON_REALS)
+for _each in (PRIVBAYES, KME, HISTOGRAM, MWEM, PFDA):
+    methods.register(_each)

@@ -656,19 +656,8 @@ def discrete_gaussian(
             return None
         return wrapped(with_sign(magnitude, word))
 
-    fill_gaussian(
-        stream.key,
-        stream.draw,
-        values,
-        float(proposal.scale),
-        proposal.offset,
-        float(centre),
-        float(rate),
-        narrow,
-        widen,
-        threads,
-        decide,
-    )
+    shape = float(proposal.scale), proposal.offset, float(centre), float(rate)
+    fill_gaussian(stream.key, stream.draw, values, *shape, narrow, widen, threads, decide)
     return values
 
 
