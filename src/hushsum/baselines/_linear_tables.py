@@ -233,23 +233,14 @@ class BoxPolynomials(BoxBasis):
         if len(self.weights) != degrees or any(
             type(w) is not int or not 1 <= w <= self.scale for w in self.weights
         ):
-            raise UsageError(
-                "weights",
-                f"must be {degrees} integers from 1 to the scale",
-                got="others",
-                remedy=("use ", PerSurface("hushsum.hermite", "the hermite method", "the hermite method")),
-            )
+            made = PerSurface("hushsum.baselines.hermite", "the hermite method", "the hermite method")
+            rule = f"must be {degrees} integers from 1 to the scale"
+            raise UsageError("weights", rule, got="others", remedy=("use ", made))
         cells = degrees * math.prod(max(1.0, 2.0 * half / self.side + 1.0) for half in self.half.tolist())
         if cells > MAX_CELLS:
-            raise UsageError(
-                f"boxes × coefficients must be at most {MAX_CELLS}",
-                got=f"about {cells:.2g}",
-                remedy=(
-                    "use wider boxes, narrower bounds, or ",
-                    tables.RACE,
-                    ", which works in any dimension",
-                ),
-            )
+            remedy = ("use wider boxes, narrower bounds, or ", tables.RACE, ", which works in any dimension")
+            rule = f"boxes × coefficients must be at most {MAX_CELLS}"
+            raise UsageError(rule, got=f"about {cells:.2g}", remedy=remedy)
 
     @cached_property
     def boxes(self) -> tuple[int, ...]:
