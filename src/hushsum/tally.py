@@ -928,9 +928,7 @@ def build(header: Header, payload: memoryview) -> Tally:
     edge_lists, restricted = header.get("edge_lists", 1), header.get("add_remove_only", False)
     if cap is not None and privacy.PERSON not in basis.units:
         raise ValueError("persons")
-    if type(edge_lists) is not int or not 1 <= edge_lists <= _MOST_LISTS:
-        raise ValueError("edge lists")
-    if edge_lists > 1 and privacy.ADJACENCY_ROW not in basis.units:
+    if releases.stored_integer(edge_lists, 1, _MOST_LISTS) > 1 and privacy.ADJACENCY_ROW not in basis.units:
         raise ValueError("edge lists")
     if type(restricted) is not bool:
         raise ValueError("add_remove_only")

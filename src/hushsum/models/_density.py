@@ -44,15 +44,9 @@ from ._table_model import DENSITY_RULE, KERNELS, TalliesModel, empty_table, spre
 
 FUNCTIONAL = "functional"
 _FUNCTIONAL = ("for ", Argument("method", FUNCTIONAL))
-METHODS = (
-    "auto",
-    *(
-        name
-        for name in planned_methods()
-        if method_named(name).tally is not None and set(method_named(name).role.kernels()) & set(KERNELS)
-    ),
-    FUNCTIONAL,
-)
+_PLANNED = map(method_named, planned_methods())
+_COUNTED = (each.name for each in _PLANNED if each.tally is not None and {*each.role.kernels()} & {*KERNELS})
+METHODS = ("auto", *_COUNTED, FUNCTIONAL)
 RANDOM_FEATURES = 16_384
 """Pairs of random features, where there are no exact ones: about 1 s for 100,000 points with errors."""
 

@@ -269,22 +269,14 @@ class Plan:
         promise = f"rho={option.rho:g}" if option.rho is not None else f"eps={option.epsilon:g}"
         if option.delta:
             promise += f", delta={option.delta:g}"
-        return (
-            option.method,
-            option.mechanism,
-            promise,
-            f"{option.rows}×{option.width}" + (", rounded" if option.rounded else ""),
-            f"{option.noise:.2e}",
-            f"{option.approximation:.2e}",
-            f"{option.error:.2e}",
-            *(
-                (f"{option.sparse_error:.2e}", f"{option.dense_error:.2e}")
-                if self.guessed
-                else (f"{option.error / self.density:.1%}",)
-            ),
-            bytes_in_words(option.size),
-            in_seconds(option.seconds),
-        )
+        table = f"{option.rows}×{option.width}" + (", rounded" if option.rounded else "")
+        errors = [f"{each:.2e}" for each in (option.noise, option.approximation, option.error)]
+        if self.guessed:
+            errors += [f"{option.sparse_error:.2e}", f"{option.dense_error:.2e}"]
+        else:
+            errors.append(f"{option.error / self.density:.1%}")
+        of_file = bytes_in_words(option.size), in_seconds(option.seconds)
+        return (option.method, option.mechanism, promise, table, *errors, *of_file)
 
 
 Best = Callable[[float, float | None], Sequence[Option]]
@@ -767,11 +759,9 @@ class PlanRequest:
             shown += [(Promise.of(epsilon=each.epsilon, delta=COMPARISON_DELTA), False) for each in requested]
         options = [option for promise, own in shown for option in options_for(promise, requested=own)]
         if not options:
-            raise (
-                _no_reports(chosen, model)
-                if model.reported
-                else _nothing(chosen, self.reading, methods, box is not None)
-            )
+            if model.reported:
+                raise _no_reports(chosen, model)
+            raise _nothing(chosen, self.reading, methods, box is not None)
         basis = BOUND if measured is None else measured.source
         return Plan(tuple(options), number, place, densities, basis, chosen, self.of)
 
