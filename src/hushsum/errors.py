@@ -243,7 +243,7 @@ def error_from_json(kind: str, about: Mapping[str, Any]) -> HushsumError:
     >>> type(again).__name__, str(again) == str(refused)
     ('UsageError', True)
     """
-    made = {**KINDS, **_REQUEST_KINDS}.get(kind, ServiceRefused)
+    made = _REQUEST_KINDS.get(kind, KINDS.get(kind, ServiceRefused))
     more = {"sha256": str(about["sha256"])} if made is AlreadyPublished and "sha256" in about else {}
     parameter, got, remedy = about.get("parameter"), about.get("got"), about.get("remedy")
     return made(

@@ -48,7 +48,6 @@ from ._kernels import (
     as_float,
     composed_class,
     composed_names,
-    dense_batch,
     kernel_as_json,
     kernel_from_json,
     kernel_names,
@@ -184,8 +183,6 @@ class ProductKernel(_Composed, Kernel):
         return self.members()
 
     def _prepared(self, data: object, box: Bounds | None, clip: bool, names: Sequence[str] | None) -> Batch:
-        if isinstance(self, ColumnKernel):
-            return dense_batch(data, self.dim, box, clip=clip, columns=names)
         places = [columns for _, columns in self.factors]
         groups = column_groups(in_memory(data), places, dim=self.dim, columns=names)
         prepared = zip(self.parts(), groups, strict=True)
@@ -239,6 +236,7 @@ class ColumnProduct(ProductKernel, _ColumnsOfMembers):
 
     takes_bounds: ClassVar[bool] = True
     factors: tuple[Factor[ColumnKernel], ...]
+    _prepared = Kernel._prepared
 
     def integral(self) -> float:
         """The product of the factors' integrals; infinity where a column has no factor, or several."""
@@ -425,8 +423,6 @@ class CombinationKernel(_Composed, Kernel):
         return [part for _, kernel in self.components for part in kernel.parts()]
 
     def _prepared(self, data: object, box: Bounds | None, clip: bool, names: Sequence[str] | None) -> Batch:
-        if isinstance(self, ColumnKernel):
-            return dense_batch(data, self.dim, box, clip=clip, columns=names)
         data = in_memory(data)
         prepared = [kernel.prepare(data, clip=clip, columns=names) for _, kernel in self.components]
         return Batch.joined([part for batch in prepared for part in batch.parts()])
@@ -474,6 +470,7 @@ class ColumnCombination(CombinationKernel, _ColumnsOfMembers):
 
     takes_bounds: ClassVar[bool] = True
     components: tuple[Component[ColumnKernel], ...]
+    _prepared = Kernel._prepared
 
     @property
     def dim(self) -> int:

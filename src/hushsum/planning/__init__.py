@@ -2,4 +2,3 @@
 
 from ._pipeline import *
 from ._plan import *
-from ._requests import *

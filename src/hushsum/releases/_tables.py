@@ -111,8 +111,7 @@ class StreamStep:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> StreamStep:
         """The step of a file's header; ValueError if there is none like it."""
-        if set(data) != {"stream", "step", "removals", "noise"}:
-            raise ValueError("stream")
+        check_names(data, "stream", "step", "removals", "noise")
         found = cls(data["stream"], data["step"], data["removals"], StreamNoise.from_json(data["noise"]))
         if not isinstance(found.stream, str) or not _ID.fullmatch(found.stream):
             raise ValueError("stream")
