@@ -117,7 +117,7 @@ def dependence_score(codes: Codes, family: Family, bins: Sequence[int]) -> int:
     Examples
     --------
     >>> codes = np.array([[0, 0], [1, 1]] * 50)
-    >>> dependence_score(codes, Family(0, (1,)), [2, 2]) / FINENESS
+    >>> dependence_score(codes, Family(0, (1,)), [2, 2]) / methods.FINENESS
     50.0
     """
     records = len(codes)
