@@ -96,7 +96,7 @@ fuzz: $(VENV)/.tests
 	$(BIN)/python -m tests.fuzz.run --seconds $(FUZZ_SECONDS)
 
 bench: $(VENV)/.tests
-	for each in build_speed query_speed noise_speed import_time streaming_memory skin_accuracy; do \
+	for each in build_speed grid_speed query_speed noise_speed import_time streaming_memory skin_accuracy; do \
 	  $(BIN)/python -m benchmarks $$each || exit 1; done
 
 # Line and branch coverage of the tests that run in this process; the floor is in pyproject.toml.

@@ -58,6 +58,12 @@ for number, (kernel, records) in enumerate(features):
 for kernel, groups in ((hs.GaussianKernel(55, 3.0), 2), (hs.MaternKernel(600, 20.0), 1)):
     tally = hs.fourier_features(kernel, features=2048, groups=groups, structured=True, seed=3)
     found[f"structured {kernel}"] = digest(tally.add(dense[kernel.dim], threads=2)._table)
+for degree in (2, 3, 5):
+    tally = hs.grid(hs.GaussianKernel(3, 0.5), bounds=(-9, 9), degree=degree).add(dense[3], threads=2)
+    found[f"grid {degree}"] = digest(tally._table)
+windows = [(60, rng.normal(size=(33, 14))), (70, rng.normal(size=(17, 22)))]
+places = rng.uniform(-9, 70, (500, 2))
+found["windows"] = digest(_native.sum_windows(rng.integers(-99, 99, 4200), windows, places, True, 2))
 found["laplace"] = digest(discrete_laplace(50_000, Fraction(1000), NoiseSource.insecure(1)))
 found["gaussian"] = digest(discrete_gaussian(50_000, Fraction(17_000), NoiseSource.insecure(1)))
 print(json.dumps(found))

@@ -15,7 +15,7 @@ from scipy.special import expit
 import hushsum as hs
 from benchmarks.outside_audits.worlds import DELTA, Budget, Sampler, World, one_by_one
 from hushsum.auditing import allowed_distance
-from hushsum.auditing._cases import _directions
+from hushsum.auditing._audit import _directions
 from hushsum.baselines import histogram, kme, mwem, pfda, privbayes
 from hushsum.methods import (
     TARGET_BITS,

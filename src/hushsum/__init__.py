@@ -13,30 +13,25 @@ from typing import TYPE_CHECKING, Any
 
 from hushsum import _early_interrupt as _  # noqa: F401  # first: what follows takes a while
 from hushsum import errors
-from hushsum.analysis import compare, drift
-from hushsum.auditing import audit
-from hushsum.client import connect
-from hushsum.kernels import (
-    AngularKernel,
-    EuclideanKernel,
-    GaussianKernel,
-    HammingKernel,
-    JaccardKernel,
-    LaplacianKernel,
-    ManhattanKernel,
-    MaternKernel,
-)
-from hushsum.loading import load
-from hushsum.methods import fourier_features, grid, private_bounds, private_quantiles, race
-from hushsum.planning import plan, release
-from hushsum.privacy import Claim
-from hushsum.releases import ReleasedFunction
-from hushsum.streams import open_stream, stream
-from hushsum.tally import Tally, load_tally
 from hushsum.version import __version__
 
 if TYPE_CHECKING:
+    from hushsum.analysis import compare, drift
+    from hushsum.auditing import audit
+    from hushsum.client import connect
+    from hushsum.kernels import (
+        AngularKernel,
+        EuclideanKernel,
+        GaussianKernel,
+        HammingKernel,
+        JaccardKernel,
+        LaplacianKernel,
+        ManhattanKernel,
+        MaternKernel,
+    )
     from hushsum.ledger import Ledger
+    from hushsum.loading import load
+    from hushsum.methods import fourier_features, grid, private_bounds, private_quantiles, race
     from hushsum.models import (
         PrivateClassifier,
         PrivateDensity,
@@ -54,7 +49,12 @@ if TYPE_CHECKING:
         PrivateSynthesizer,
     )
     from hushsum.parties import merge
+    from hushsum.planning import plan, release
     from hushsum.plotting import heatmap
+    from hushsum.privacy import Claim
+    from hushsum.releases import ReleasedFunction
+    from hushsum.streams import open_stream, stream
+    from hushsum.tally import Tally, load_tally
 
 __all__ = [
     "AngularKernel", "Claim", "EuclideanKernel", "GaussianKernel", "HammingKernel", "JaccardKernel",
@@ -67,18 +67,37 @@ __all__ = [
     "stream",
 ]  # fmt: skip
 
+# Where the other names are. A package is imported when one of its names is first used, so that a command or a
+# worker process starts with what it needs.
+_PACKAGES = {
+    "analysis": ("compare", "drift"),
+    "auditing": ("audit",),
+    "client": ("connect",),
+    "ledger": ("Ledger",),
+    "loading": ("load",),
+    "methods": ("fourier_features", "grid", "private_bounds", "private_quantiles", "race"),
+    "parties": ("merge",),
+    "planning": ("plan", "release"),
+    "plotting": ("heatmap",),
+    "privacy": ("Claim",),
+    "releases": ("ReleasedFunction",),
+    "streams": ("open_stream", "stream"),
+    "tally": ("Tally", "load_tally"),
+}
+
 
 def __getattr__(name: str) -> Any:
-    """The ledger and the models when they are first used: SQLAlchemy and scikit-learn are slow to import."""
-    if name == "Ledger":
-        return import_module("hushsum.ledger").Ledger
-    if name == "heatmap":
-        return import_module("hushsum.plotting").heatmap
-    if name == "merge":
-        return import_module("hushsum.parties").merge
-    if name == "models" or name in __all__:
-        models = import_module("hushsum.models")
-        return models if name == "models" else getattr(models, name)
+    """A public name from its package, or a package."""
+    if name in __all__:
+        kind = "models" if name.startswith("Private") else "kernels"
+        package = next((each for each, names in _PACKAGES.items() if name in names), kind)
+        found = globals()[name] = getattr(import_module(f"hushsum.{package}"), name)
+        return found
+    if not name.startswith("_"):
+        try:
+            return import_module(f"hushsum.{name}")
+        except ModuleNotFoundError:
+            pass
     near = get_close_matches(name, __dir__(), n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     # With obj=None, so that tracebacks of Python, which make a suggestion in some places, do not repeat it.

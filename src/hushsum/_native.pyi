@@ -1,6 +1,6 @@
 """Hushsum's hot loops."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import overload
 
 import numpy
@@ -372,6 +372,30 @@ def orthogonalise(rows: numpy.typing.NDArray[numpy.float64]) -> None:
     """
     Make every float64 row orthogonal to those before it in its block of as many rows as there are columns,
     in place, keeping its length; the same bits on every machine.
+    """
+
+def count_on_grid(records: numpy.typing.NDArray[numpy.float32], table: numpy.typing.NDArray[numpy.int64], axes: Sequence[tuple[int, float, numpy.typing.NDArray[numpy.int32] | None]], part: int, whole: int, step: int, threads: int) -> None:
+    """
+    Add step (+1 or -1) times every record's weights to the nodes of a grid, an int64 array of all of them.
+
+    An axis has a number of cells, their side, and the parts of the nodes around a value by its place in a
+    cell, int32 of shape (places, nodes), which sum to `part`; without them a value belongs to the nearest
+    node. Weights are products of parts, as multiples of 1 / whole that sum to whole.
+    """
+
+def sum_windows(table: numpy.typing.NDArray[numpy.int32] | numpy.typing.NDArray[numpy.int64], windows: Sequence[tuple[int, numpy.typing.NDArray[numpy.float64]]], along: numpy.typing.NDArray[numpy.float64], squared: bool, threads: int) -> numpy.typing.NDArray[numpy.float64]:
+    """
+    The sum over the nodes near each query of an int32 or int64 table, or of its squares, times products of
+    coefficients.
+
+    A window has a number of nodes and the coefficients of the nodes around a query by its place between two
+    nodes, float64 of shape (steps + 1, nodes in reach), which are interpolated. `along`, of shape (queries,
+    columns), counts cells from the first node.
+    """
+
+def sum_coefficients(windows: Sequence[tuple[int, numpy.typing.NDArray[numpy.float64]]], along: numpy.typing.NDArray[numpy.float64], squared: bool, threads: int) -> numpy.typing.NDArray[numpy.float64]:
+    """
+    The sum over the nodes near each query of the products of coefficients, or of their squares.
     """
 
 class StreamKey:

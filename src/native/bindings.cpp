@@ -9,6 +9,7 @@ namespace hushsum {
 void bind_count(nb::module_& module);
 void bind_tables(nb::module_& module);
 void bind_features(nb::module_& module);
+void bind_grid(nb::module_& module);
 void bind_noise(nb::module_& module);
 void bind_rice(nb::module_& module);
 void bind_threads(nb::module_& module);
@@ -27,6 +28,7 @@ NB_MODULE(_native, module) {
   hushsum::bind_tables(module);
   hushsum::bind_count(module);
   hushsum::bind_features(module);
+  hushsum::bind_grid(module);
   hushsum::bind_noise(module);
   hushsum::bind_rice(module);
   hushsum::bind_threads(module);

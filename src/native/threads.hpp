@@ -1,5 +1,5 @@
 // The one way in which loops run on several threads: a pool that lasts as long as the process. Each part of a call owns
-// a range of tasks, so nothing is merged and no result depends on the number of threads.
+// a range of tasks, and only integers are added across parts, so no result depends on the number of threads.
 #pragma once
 
 #include <algorithm>

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from hushsum.errors import DataRefused
-from hushsum.records import _record_batches as columnar_process
+from hushsum.records import _files as columnar_process
 from hushsum.records import open_batches
 from tests.fuzz.targets import CORPUS
 
@@ -78,8 +78,8 @@ def test_a_small_file_of_gigabytes_is_refused() -> None:
 def test_a_constant_column_that_unfolds_too_far_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hushsum.records._record_batches._ALWAYS_ALLOWED", 1 << 16)
-    monkeypatch.setattr("hushsum.records._record_batches._LARGEST_RATIO", 10)
+    monkeypatch.setattr("hushsum.records._files._ALWAYS_ALLOWED", 1 << 16)
+    monkeypatch.setattr("hushsum.records._files._LARGEST_RATIO", 10)
     path = tmp_path / "x.parquet"
     pq.write_table(pa.table({"a": np.zeros(100_000)}), path)
     with pytest.raises(DataRefused, match="10 times its size"):

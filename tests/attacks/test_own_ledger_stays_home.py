@@ -16,7 +16,7 @@ import pytest
 from hushsum.errors import FileRefused, LedgerUnavailable
 from hushsum.ledger import DatasetTerms, Ledger
 from hushsum.parties import Address, Participant, RunSpending, StateFolder, _runtime
-from hushsum.parties import _messages as control_messages
+from hushsum.parties import _runtime as control_messages
 from hushsum.parties.secure_aggregation import MASKED, SiteState
 from hushsum.parties.summarization import OwnerMachine, RunTerms, owner_spending
 from hushsum.privacy import Booking, stage

@@ -12,7 +12,7 @@ import pytest
 from hushsum.errors import DataRefused
 from hushsum.operations import mixed_batches
 from hushsum.records import NumberColumn, open_source
-from hushsum.records._csv import CountedLines
+from hushsum.records._files import CountedLines
 
 LINES = ["1,Ann,1.0", "2,Bob,2.0", "3,Cid,3.0", '4,"Dora",4.0', "5,Eve,5.0"]
 

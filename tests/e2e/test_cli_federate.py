@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,23 +23,14 @@ SITES = ("north", "south", "lake")
 class Hospitals:
     """Three hospitals in one folder: records, tallies, keys, ledgers and terms."""
 
-    def __init__(self, folder: Path, command: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, command: Path, counted: Path) -> None:
+        self.folder = shutil.copytree(counted, folder, dirs_exist_ok=True)
         self.shell = Shell(folder, [command])
         self.port = free_port()
         self.running: list[ForkedCommand] = []
-        self.prints: dict[str, str] = {}
-        for number, name in enumerate((*SITES, "server")):
-            shown = self.shell.ok("federate", "keys", f"{name}.key", "--json")
-            self.prints[name] = json.loads(shown.out)["fingerprint"]
-            if name != "server":
-                points = np.random.default_rng(number).normal(number, 1.0, (1500, 1))
-                np.savetxt(folder / f"{name}.csv", points, header="x", comments="")
-                tally = ("--bandwidth", "1", "--rows", "30", "--width", "40", "-o", f"{name}.tally")
-                self.shell.ok("tally", f"{name}.csv", *tally)
-                self.shell.ok(
-                    "ledger", "init", "--ledger", f"{name}.db", "--dataset", name, "--epsilon", "1.5"
-                )
+        self.prints: dict[str, str] = json.loads((counted / "prints.json").read_text())
+        for name in SITES:
+            self.shell.ok("ledger", "init", "--ledger", f"{name}.db", "--dataset", name, "--epsilon", "1.5")
         self.terms()
 
     def terms(self, *more: str, output: str = "run.terms") -> dict[str, Any]:
@@ -79,9 +71,26 @@ class Hospitals:
             time.sleep(0.02)
 
 
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory: pytest.TempPathFactory, quick_command: Path) -> Path:
+    """A folder with the records, tallies and keys, which every test copies."""
+    folder = tmp_path_factory.mktemp("counted")
+    shell = Shell(folder, [quick_command])
+    prints: dict[str, str] = {}
+    for number, name in enumerate((*SITES, "server")):
+        prints[name] = json.loads(shell.ok("federate", "keys", f"{name}.key", "--json").out)["fingerprint"]
+        if name != "server":
+            points = np.random.default_rng(number).normal(number, 1.0, (1500, 1))
+            np.savetxt(folder / f"{name}.csv", points, header="x", comments="")
+            tally = ("--bandwidth", "1", "--rows", "30", "--width", "40", "-o", f"{name}.tally")
+            shell.ok("tally", f"{name}.csv", *tally)
+    (folder / "prints.json").write_text(json.dumps(prints))
+    return folder
+
+
 @pytest.fixture
-def hospitals(tmp_path: Path, quick_command: Path) -> Iterator[Hospitals]:
-    made = Hospitals(tmp_path, quick_command)
+def hospitals(tmp_path: Path, quick_command: Path, counted: Path) -> Iterator[Hospitals]:
+    made = Hospitals(tmp_path, quick_command, counted)
     yield made
     for each in made.running:
         if each.poll() is None:

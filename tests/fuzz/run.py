@@ -26,7 +26,7 @@ if "--atheris" in sys.argv:
 
     # Before anything else imports the package: its functions are instrumented as they are loaded.
     with atheris.instrument_imports(include=["hushsum"], enable_loader_override=False):
-        import hushsum.records._record_batches
+        import hushsum.records._files
         import hushsum.releases._base  # noqa: F401
 
 from tests.fuzz.targets import TARGETS, Target

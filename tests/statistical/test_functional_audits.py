@@ -25,7 +25,7 @@ from hushsum.auditing import (
     mechanism_cases,
     normal_chances,
 )
-from hushsum.auditing import _cases as cases
+from hushsum.auditing import _audit as cases
 from hushsum.auditing._statistics import (
     HALF_NOISE,
     INFORMATIVE,
@@ -36,11 +36,11 @@ from hushsum.auditing._statistics import (
 from hushsum.methods import Machines, fit_machines, perturbed_machines, svm_sensitivity
 from hushsum.methods._feature_functions import NoisyWeights
 from hushsum.privacy import IntegerNoise, Promise, Relation, Sensitivity, _draws, standard_normal
-from hushsum.privacy import _functional_perturbation as functional_perturbation
+from hushsum.privacy import _calibration as functional_perturbation
 from hushsum.privacy.noise import NoiseSource, discrete_gaussian
 from hushsum.secret_functions import GaussianPath, MemoryStore, ServedFunction
 from hushsum.secret_functions import _audit_cases as served
-from hushsum.secret_functions import _served_function as served_function
+from hushsum.secret_functions import _secret_function as served_function
 from hushsum.tables import FourierSeries
 
 EVERY = [

@@ -1,39 +1,38 @@
 """Tests of privacy claims: neighbours whose tables differ too much, and noise that is too small."""
 
 from ._audit import (
+    MechanismCase,
+    NoiseCase,
+    SensitivityAudit,
     Step,
     audit,
     audit_calibration,
-    audit_steps,
-    basis_in_words,
-    noise_steps,
-    run_steps,
-    smoke_steps,
-)
-from ._cases import (
-    MechanismCase,
-    NoiseCase,
-    audited_bases,
-    audited_kernels,
-    basis_cases,
-    box_pool,
-    mechanism_cases,
-    noise_cases,
-    pool_for,
-    register_basis,
-    register_mechanism,
-)
-from ._report import STATED_POWER, AuditReport, AuditRow, Half, report_of
-from ._sensitivity import (
-    SensitivityAudit,
     audit_edges,
     audit_persons,
     audit_sensitivity,
+    audit_steps,
+    audited_bases,
+    audited_kernels,
+    basis_cases,
+    basis_in_words,
+    box_pool,
     counted,
+    mechanism_cases,
     neighbours,
+    noise_cases,
+    noise_steps,
+    pool_for,
+    register_basis,
+    register_mechanism,
     rows_of,
+    run_steps,
+    smoke_steps,
 )
 from ._statistics import (
+    STATED_POWER,
+    AuditReport,
+    AuditRow,
+    Half,
     Separated,
     allowed_distance,
     audit_choice,
@@ -41,6 +40,7 @@ from ._statistics import (
     audit_laplace,
     audit_separation,
     normal_chances,
+    report_of,
 )
 
 __all__ = [

@@ -41,20 +41,24 @@ second: noise that is half of what it should be is easily distinguished, so it n
 *Releases of tallies* (`audit_smoke`). It catches gross faults only: noise divided by four, a forgotten factor
 of a person's records, a count that was not paid for. With more than one row no test could see all of ε, so
 one row is released.
+
+The results of an audit.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache, partial
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushsum import _html
 from hushsum._types import Floats, Integers
 from hushsum.errors import Parameter, UsageError
 from hushsum.kernels import EuclideanKernel
@@ -63,8 +67,6 @@ from hushsum.privacy.accounting import analytic_gaussian_sigma
 from hushsum.releases import TableFunction
 from hushsum.tables import HashRows
 from hushsum.tally import Tally
-
-from ._report import AuditRow, Half
 
 
 def binomial_bounds(hits: int, number: int, tail: float) -> tuple[float, float]:
@@ -91,11 +93,9 @@ def lower_bounds(hits: Floats, number: int, tail: float) -> Floats:
 
 def at_most(hits: Floats, number: Floats, probability: Floats | float) -> Floats:
     """P(X ≤ hits) for binomial X; 0 below 0 and 1 from ``number`` on."""
-    from scipy.special import betainc
+    from scipy.stats import binom
 
-    inside = np.clip(hits, 0.0, np.maximum(number - 1.0, 0.0))
-    shares = betainc(np.maximum(number - inside, 1e-300), inside + 1.0, 1.0 - probability)
-    return np.asarray(np.where(hits < 0, 0.0, np.where(hits >= number, 1.0, shares)))
+    return np.asarray(binom.cdf(hits, number, probability))
 
 
 def most_hits_below(number: Floats, probability: Floats, tail: float) -> Floats:
@@ -104,12 +104,9 @@ def most_hits_below(number: Floats, probability: Floats, tail: float) -> Floats:
     The bound is below p exactly when P(X ≤ hits) < tail under p, so this is the critical value of the test
     that rejects p from above.
     """
-    low, high = np.full(number.shape, -1.0), number.copy()
-    while np.any(high - low > 1.0):
-        middle = np.floor((low + high) / 2.0)
-        below = at_most(middle, number, probability) < tail
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return low
+    from scipy.stats import binom
+
+    return np.asarray(binom.ppf(tail, number, probability) - 1.0)
 
 
 # The probability that an audit accuses a mechanism that keeps its claim; for each row of a report.
@@ -251,17 +248,13 @@ _NEAR_LEVELS = (0.9, 0.7, 0.5, 0.35, 0.25, 0.17, 0.12, 0.08, 0.05)
 
 
 def audit_laplace(
-    draw: Draw,
-    epsilon: float | Fraction,
-    *,
-    shift: int = 1,
-    draws: int | None = None,
-    what: str = "discrete laplace",
+    draw: Draw, epsilon: float | Fraction, *, shift: int = 1, what: str = "discrete laplace"
 ) -> AuditRow:
     """Audit one cell that neighbours move by ``shift``, against pure ``epsilon``.
 
     For discrete Laplace noise P(z ≥ 0) = e^ε·P(z ≥ shift) exactly, and no event has a larger ratio. Audit
-    at one cell: over R rows the losses concentrate near ε/√R, and no test sees ε.
+    at one cell: over R rows the losses concentrate near ε/√R, and no test sees ε. There are as many draws as
+    catch a fifth less noise with a power of 0.995.
 
     Parameters
     ----------
@@ -269,8 +262,6 @@ def audit_laplace(
         The noise of one cell.
     epsilon : float
         What it is claimed to keep when the cell moves by ``shift``.
-    draws : int, optional
-        Default: as many as catch a fifth less noise with a power of 0.995.
     what : str
         What the report calls it.
 
@@ -287,7 +278,7 @@ def audit_laplace(
             got=f"{claimed:g} and {shift}",
             remedy="give those claimed",
         )
-    number = laplace_draws(claimed, shift=shift) if draws is None else draws
+    number = laplace_draws(claimed, shift=shift)
     directions = _counted(draw, number, 0, shift)
     lowest = max(-math.log(binomial_bounds(far, near, _LAPLACE_TAIL)[1]) for near, far in directions)
     power = laplace_power(claimed, number, shift=shift)
@@ -375,13 +366,6 @@ class GaussianPair:
         return np.asarray(np.interp(power, powers, alarms) / power)
 
 
-@dataclass(frozen=True, slots=True)
-class _Design:
-    near: int
-    number: int
-    power: float
-
-
 def audit_gaussian(
     draw: Draw,
     variance: float | Fraction,
@@ -389,7 +373,6 @@ def audit_gaussian(
     cells: int = 1,
     shift: int = 1,
     count: tuple[Draw, float | Fraction] | None = None,
-    draws: int | None = None,
     what: str = "discrete gaussian",
 ) -> AuditRow:
     """Audit cells, and a count, that neighbours move by ``shift`` each, against the trade-off curve.
@@ -397,7 +380,8 @@ def audit_gaussian(
     The claim is the exact curve of the stated noise, lattice and all: at a variance of 1 a discrete Gaussian
     is 5 % easier to distinguish than the Gaussian curve of its μ allows (Dong, Roth and Su 2022), and a test
     against that curve would accuse it. The bound is given as a μ, scaled so that the stated noise has
-    exactly its own. Events of probability δ are not counted: no affordable number of draws sees them.
+    exactly its own. Events of probability δ are not counted: no affordable number of draws sees them. The
+    pair is simulated as often as a power of 0.995 needs against deviations of a fifth less than stated.
 
     Parameters
     ----------
@@ -407,23 +391,20 @@ def audit_gaussian(
         The stated parameter σ².
     count : (draw, variance), optional
         The noise of the separate count.
-    draws : int, optional
-        How often the pair is simulated; default: for a power of 0.995 against deviations of a fifth
-        less than stated.
     what : str
         What the report calls it.
     """
     pair = GaussianPair(float(variance), cells, shift, None if count is None else float(count[1]))
-    design = _design(pair, draws)
+    number, power, near = _design(pair)
     a, b = pair.weights
 
     def statistic(size: int) -> Integers:
         total: Integers = a * draw(size * cells).reshape(size, cells).sum(axis=1)
         return total if count is None else total + b * count[0](size)
 
-    directions = _counted(statistic, design.number, design.near, design.near + pair.move, cells)
-    lowest = max(_mu_bound(pair, design.number, *hits) for hits in directions)
-    return AuditRow(what, Half.NOISE, "mu", pair.mu, lowest, design.power, design.number)
+    directions = _counted(statistic, number, near, near + pair.move, cells)
+    lowest = max(_mu_bound(pair, number, *hits) for hits in directions)
+    return AuditRow(what, Half.NOISE, "mu", pair.mu, lowest, power, number)
 
 
 def gaussian_draws(pair: GaussianPair) -> int:
@@ -432,7 +413,7 @@ def gaussian_draws(pair: GaussianPair) -> int:
     >>> gaussian_draws(GaussianPair(variance=16.0, cells=16)) < 10_000
     True
     """
-    return _design(pair, None).number
+    return _design(pair)[0]
 
 
 def _mu_bound(pair: GaussianPair, number: int, near: int, far: int) -> float:
@@ -448,8 +429,8 @@ def _mu_bound(pair: GaussianPair, number: int, near: int, far: int) -> float:
 
 
 @lru_cache(maxsize=256)
-def _design(pair: GaussianPair, draws: int | None) -> _Design:
-    """The threshold that needs the fewest draws, and how many."""
+def _design(pair: GaussianPair) -> tuple[int, float, int]:
+    """The fewest draws, their power, and the threshold for which so few suffice."""
     if not (pair.variance > 0 and pair.cells >= 1 and pair.shift >= 1):
         raise UsageError(
             "variance",
@@ -472,11 +453,11 @@ def _design(pair: GaussianPair, draws: int | None) -> _Design:
             far_tail=_GAUSSIAN_TAIL,
         )
         with suppress(UsageError):
-            number = draws_for(power, "mu", pair.mu) if draws is None else draws
-            designs.append(_Design(near, number, power(number)))
+            number = draws_for(power, "mu", pair.mu)
+            designs.append((number, power(number), near))
     if not designs:
         raise _too_strong("mu", pair.mu)
-    return min(designs, key=lambda design: (design.number, -design.power))
+    return min(designs, key=lambda design: (design[0], -design[1]))
 
 
 def _counted(draw: Draw, number: int, near: int, far: int, cells: int = 1) -> list[list[int]]:
@@ -660,6 +641,12 @@ class Separated:
         How far apart the claim allows the two distributions to be.
     chances : callable
         The distribution of the test along the first direction: what the stated power is computed from.
+    quantity : str
+        What is bounded: μ, or the ε of the claim, which is in the place of ``mu`` then.
+    threshold : float
+        Where a test decides for the second neighbour, as a fraction of the way to it.
+    fault : float
+        The part of the noise of the mechanism that the stated power is for.
     """
 
     exact: tuple[Floats, Floats]
@@ -667,6 +654,9 @@ class Separated:
     directions: Floats
     mu: float
     chances: Chances
+    quantity: str = "mu"
+    threshold: float = 0.5
+    fault: float = HALF_NOISE
 
     @property
     def tail(self) -> float:
@@ -674,8 +664,9 @@ class Separated:
         return FALSE_ALARM / (2 * len(self.directions))
 
     def power(self, releases: int) -> float:
-        """The probability that half the noise is caught along the first direction."""
-        return separation_power(self.mu, self.chances(HALF_NOISE), releases, self.tail)
+        """The probability that so much less noise is caught along the first direction."""
+        chances = self.chances(self.fault)
+        return separation_power(self.mu, chances, releases, self.tail, quantity=self.quantity)
 
     def informs(self, releases: int) -> float:
         """The probability that the bound on a sound mechanism exceeds `INFORMATIVE` of the claim."""
@@ -686,13 +677,13 @@ class Separated:
         return draws_for(lambda number: min(self.power(number), self.informs(number)), "mu", self.mu)
 
     def hits(self, side: int, releases: int, seed: int | None) -> list[int]:
-        """How often a release of one side lies beyond the middle, along each direction."""
-        middle = (self.exact[0] + self.exact[1]) / 2.0
-        towards = np.sign(self.directions @ (self.exact[1] - self.exact[0]))
+        """How often a release of one side lies beyond the threshold, along each direction."""
+        moved = self.exact[1] - self.exact[0]
+        place, towards = self.exact[0] + self.threshold * moved, np.sign(self.directions @ moved)
         found = np.zeros(len(self.directions), np.int64)
         for i in range(releases):
             own = None if seed is None else (2 * seed + side) * releases + i
-            found += towards * (self.directions @ (self.release(side, own) - middle)) > 0.0
+            found += towards * (self.directions @ (self.release(side, own) - place)) > 0.0
         return found.tolist()
 
 
@@ -718,8 +709,9 @@ def audit_separation(
     """
     number = pair.releases() if releases is None else releases
     without, with_unit = (pair.hits(side, number, seed) for side in (0, 1))
-    lowest = max(_shown(*hits, number, pair.tail) for hits in zip(with_unit, without, strict=True))
-    return AuditRow(what, Half.SMOKE, "mu", pair.mu, lowest, pair.power(number), 2 * number)
+    hits = zip(with_unit, without, strict=True)
+    lowest = max(_shown(*each, number, pair.tail, pair.quantity) for each in hits)
+    return AuditRow(what, Half.SMOKE, pair.quantity, pair.mu, lowest, pair.power(number), 2 * number)
 
 
 def separation_power(
@@ -751,11 +743,6 @@ def _shown(with_unit: int, without: int, releases: int, tail: float, quantity: s
 
 
 RELEASES = 1000
-# How much too large a loss the stated power is for: noise divided by four.
-GROSS = 4.0
-
-_EVENTS = 2
-_TAIL = FALSE_ALARM / (2 * _EVENTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -775,25 +762,51 @@ class SmokeCase:
         """The name of the bounded quantity."""
         return "mu" if self.epsilon is None else "epsilon"
 
-    @property
-    def claim(self) -> float:
-        """The largest allowed value of the quantity."""
-        if self.epsilon is not None:
-            return self.epsilon
-        assert self.rho is not None
-        return math.sqrt(2.0 * self.rho)
-
-    def chances(self, fault: float) -> tuple[float, float]:
-        """P(cell ≥ the unit's records) with the unit and without, when the noise is divided by ``fault``."""
+    def chances(self, less: float) -> tuple[float, float]:
+        """P(cell ≥ the unit's records) with the unit and without, when all noise is ``less`` times it."""
         number = self.persons or 1
         share = 1.0 - float(COUNT_SHARE)
         if self.epsilon is not None:
-            loss = self.epsilon * share * fault
+            loss = self.epsilon * share / less
             likely = 1.0 / (1.0 + math.exp(-loss / number))
             return likely, likely * math.exp(-loss)
         assert self.rho is not None
-        noise = distribution_of(Term(1, number**2 / (2.0 * self.rho * share) / fault**2))
+        noise = distribution_of(Term(1, number**2 / (2.0 * self.rho * share) * less**2))
         return float(noise.reaches(0)), float(noise.reaches(number))
+
+    def set_up(self) -> Separated:
+        """Made-up tallies without records and with those of a unit, whose state may be looked at.
+
+        Two events are looked at: that the unit's cell reaches the unit's records, and that the count does.
+        The cell alone shows noise divided by four with the stated power.
+        """
+        rows, number = (
+            HashRows(EuclideanKernel(dim=1, bandwidth=1.0), rows=1, width=4, seed=1),
+            self.persons or 1,
+        )
+        empty, full = (Tally(rows, max_per_unit=self.persons) for _ in range(2))
+        full.add([[0.0]] * number, units=None if self.persons is None else ["one"] * number, threads=1)
+        cell = int(np.argmax(full._table[0]))
+
+        def release(side: int, seed: int | None) -> Floats:
+            released = (empty, full)[side].release(
+                epsilon=self.epsilon, rho=self.rho, rows=1, threads=1, insecure_noise_seed=seed
+            )
+            assert isinstance(released, TableFunction)
+            return np.array([released.table[0, cell], released.noisy_count], np.float64)
+
+        allowed = self.epsilon or allowed_distance(Promise.of(rho=self.rho))
+        return Separated(
+            (np.zeros(2), np.full(2, float(number))),
+            release,
+            np.eye(2),
+            allowed,
+            self.chances,
+            self.quantity,
+            # A sum of integers reaches the unit's records where it is above the last integer before them.
+            threshold=1.0 - 0.5 / number,
+            fault=0.25,
+        )
 
 
 CASES = (
@@ -807,48 +820,168 @@ CASES = (
 def audit_smoke(case: SmokeCase, *, seed: int | None = None, releases: int = RELEASES) -> AuditRow:
     """Release both neighbours ``releases`` times and bound what that reveals.
 
-    Two events are looked at: that the unit's cell reaches the unit's records, and that the count does. Pure
-    ε is bounded by the log-ratio of probabilities, ρ by the μ = √(2ρ) of the Gaussian curve; at this noise
-    the lattice exceeds that curve by less than half a per cent, far within the slack of the bounds.
+    Pure ε is bounded by the log-ratio of probabilities, ρ by the μ = √(2ρ) of the Gaussian curve; at this
+    noise the lattice exceeds that curve by less than half a per cent, far within the slack of the bounds.
     """
-    number = case.persons or 1
-    empty, full = (_tally(case.persons, visits) for visits in (0, number))
-    cell = int(np.argmax(full._table[0]))
-    without, with_unit = (
-        np.count_nonzero(_observe(tally, case, cell, releases, seed, side) >= number, axis=0).tolist()
-        for side, tally in enumerate((empty, full))
-    )
-    lowest = max(
-        _shown(*hits, releases, _TAIL, case.quantity) for hits in zip(with_unit, without, strict=True)
-    )
-    # The cell alone shows noise divided by `GROSS` with this probability.
-    power = separation_power(case.claim, case.chances(GROSS), releases, _TAIL, quantity=case.quantity)
-    return AuditRow(str(case), Half.SMOKE, case.quantity, case.claim, lowest, power, 2 * releases)
+    return audit_separation(str(case), case.set_up(), releases=releases, seed=seed)
 
 
-def _tally(persons: int | None, visits: int) -> Tally:
-    """A made-up tally with ``visits`` equal records, so that its state may be looked at."""
-    tally = Tally(
-        HashRows(EuclideanKernel(dim=1, bandwidth=1.0), rows=1, width=4, seed=1), max_per_unit=persons
-    )
-    if visits:
-        tally.add([[0.0]] * visits, units=None if persons is None else ["one"] * visits, threads=1)
-    return tally
+# The power that a test of noise must have before it reports anything.
+STATED_POWER = 0.99
 
 
-def _observe(
-    tally: Tally, case: SmokeCase, cell: int, releases: int, seed: int | None, side: int
-) -> NDArray[np.int64]:
-    """The unit's cell and the count, as everyone sees them."""
-    seen = np.empty((releases, 2), np.int64)
-    for i in range(releases):
-        function = tally.release(
-            epsilon=case.epsilon,
-            rho=case.rho,
-            rows=1,
-            threads=1,
-            insecure_noise_seed=None if seed is None else (seed * 2 + side) * releases + i,
+class Half(StrEnum):
+    """Which question a row answers.
+
+    *Sensitivity*: does any neighbour move the exact sums further than declared? *Noise*: does the sampler
+    hide what it is claimed to hide? *Calibration*: do the stated parameters suffice for the claim? *Smoke*:
+    do whole releases of two neighbours show a gross fault? Only that.
+    """
+
+    SENSITIVITY = "sensitivity"
+    NOISE = "noise"
+    CALIBRATION = "calibration"
+    SMOKE = "smoke"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRow:
+    """One claim that was put to the test.
+
+    ``claim`` is the largest value of ``quantity`` that is allowed and ``lower_bound`` what was shown to be
+    reached at least (for sensitivities the largest move found, for a calibration what the stated noise
+    spends). ``power`` is the probability that the fault looked for, a fifth less noise or sensitivity unless
+    the half states otherwise, would have been caught. ``draws`` counts simulated pairs.
+    """
+
+    what: str
+    half: Half
+    quantity: str
+    claim: float
+    lower_bound: float
+    power: float
+    draws: int
+
+    @property
+    def verdict(self) -> str:
+        """``"holds"``; ``"BROKEN"``; or ``"untested"``, where draws could not have shown a fault.
+
+        A declared sensitivity is a bound, and one that no pair reaches is safe: it holds whatever the power.
+        """
+        if self.lower_bound > self.claim:
+            return "BROKEN"
+        weak = self.half is Half.NOISE and self.power < STATED_POWER
+        return "untested" if weak else "holds"
+
+    @property
+    def holds(self) -> bool:
+        """Whether the claim was tested and survived."""
+        return self.verdict == "holds"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditReport:
+    """All rows of an audit. Printing it gives a table.
+
+    An audit can prove that a claim is broken, never that it is kept: it states which faults it would have
+    found.
+
+    >>> row = AuditRow("discrete laplace", Half.NOISE, "epsilon", 1.0, 0.9, 0.996, 3000)
+    >>> print(AuditReport((row,)))
+    what              half   claim        lower bound  power  draws  verdict
+    discrete laplace  noise  epsilon = 1  0.9          0.996  3000   holds
+    """
+
+    rows: tuple[AuditRow, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether every claim was tested and survived."""
+        return all(row.holds for row in self.rows)
+
+    @property
+    def broken(self) -> tuple[AuditRow, ...]:
+        """The rows whose claim was broken."""
+        return tuple(row for row in self.rows if row.verdict == "BROKEN")
+
+    @property
+    def weakest_power(self) -> float:
+        """The smallest power of any row; 1 for an empty report."""
+        return min((row.power for row in self.rows), default=1.0)
+
+    def as_dicts(self) -> list[dict[str, Any]]:
+        """The rows for a data frame or JSON; infinity becomes None."""
+        return [
+            {
+                **asdict(row),
+                "half": str(row.half),
+                "lower_bound": row.lower_bound if math.isfinite(row.lower_bound) else None,
+                "verdict": row.verdict,
+            }
+            for row in self.rows
+        ]
+
+    def sentence(self) -> str:
+        """The result in one sentence."""
+        number = len(self.rows)
+        if self.broken:
+            first = self.broken[0]
+            more = "" if len(self.broken) == 1 else f" ({len(self.broken)} of {number} claims are broken)"
+            return (
+                f"{first.what} claims {first.quantity} = {short(first.claim)}, "
+                f"but has at least {short(first.lower_bound)}{more}"
+            )
+        if not self.holds:
+            first = next(row for row in self.rows if not row.holds)
+            return f"no claim is broken, but {first.what} has too little noise to be tested by draws"
+        return f"all {number} claims hold; the weakest test had a power of {short(self.weakest_power)}"
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Head and rows as text."""
+        head = ["what", "half", "claim", "lower bound", "power", "draws", "verdict"]
+        rows = [
+            [
+                row.what,
+                str(row.half),
+                f"{row.quantity} = {short(row.claim)}",
+                short(row.lower_bound),
+                short(row.power),
+                str(row.draws),
+                row.verdict,
+            ]
+            for row in self.rows
+        ]
+        return head, rows
+
+    def __repr__(self) -> str:
+        return f"AuditReport({len(self.rows)} rows: {self.sentence()})"
+
+    def _repr_html_(self) -> str:
+        """The result in a sentence and the rows as a table, for notebooks."""
+        return _html.block("Audit", _html.paragraph(self.sentence()), _html.table(*self.table()))
+
+    def __str__(self) -> str:
+        head, rows = self.table()
+        widths = [max(len(line[i]) for line in (head, *rows)) for i in range(len(head))]
+        return "\n".join(
+            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+            for line in (head, *rows)
         )
-        assert isinstance(function, TableFunction)
-        seen[i] = function.table[0, cell], function.noisy_count
-    return seen
+
+
+def report_of(rows: Iterable[AuditRow]) -> AuditReport:
+    """A report of at least one row; nothing audited must not look like everything in order."""
+    collected = tuple(rows)
+    if not collected:
+        raise UsageError(
+            "target",
+            "must have an audit",
+            got="nothing to audit",
+            remedy="give a basis, a kernel or a released function",
+        )
+    return AuditReport(collected)
+
+
+def short(value: float) -> str:
+    """Four digits."""
+    return f"{value:.4g}"

@@ -25,18 +25,18 @@ import struct
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, NoReturn, Protocol, TypedDict
+from typing import Any, Final, Protocol, TypedDict
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from numpy.typing import NDArray
 
+from hushsum._types import Secret
 from hushsum.errors import (
     DataRefused,
     FilePath,
     FileRefused,
     HushsumError,
-    SecretRefused,
     SuspiciousParameter,
     UsageError,
     Words,
@@ -75,19 +75,15 @@ from hushsum.tally import (
 _LABEL = b"hushsum job 1"
 
 
-class JobKey:
+class JobKey(Secret):
     """The private key of one job; it never leaves the process that made it."""
 
+    REFUSAL = "the key of a job must stay in the process that made it", "send its public half"
     __slots__ = ("_private", "public")
 
     def __init__(self) -> None:
         self._private = X25519PrivateKey.generate()
         self.public = self._private.public_key().public_bytes_raw()
-
-    def __reduce__(self) -> NoReturn:
-        raise SecretRefused(
-            "the key of a job must stay in the process that made it", remedy="send its public half"
-        )
 
     def open(self, part: str, sealed: Buffer) -> memoryview:
         """What `seal_part` encrypted for this job and this part.
@@ -369,7 +365,7 @@ _LEAST_BYTES: Final = 1 << 22
 class RecordColumns:
     """Which columns of the files make the records; see `hushsum.records.open_batches`."""
 
-    columns: tuple[str, ...] | None = None
+    columns: Sequence[str] | None = None
     unit_column: str | None = None
     set_column: str | None = None
     cells: CellFormat = PLAIN
@@ -517,15 +513,11 @@ class CountKeywords(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True)
-class CountOptions:
+class CountOptions(RecordColumns):
     """What is counted of the files, by how many threads, and where an interrupted count continues from: a
     confidential file, written every ``checkpoint_every`` seconds and deleted at the end.
     """
 
-    columns: Sequence[str] | None = None
-    unit_column: str | None = None
-    set_column: str | None = None
-    cells: CellFormat = PLAIN
     threads: int | None = None
     progress: Progress | None = None
     checkpoint: str | os.PathLike[str] | None = None

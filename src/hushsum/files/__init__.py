@@ -23,6 +23,7 @@ from ._encoding import (
     REAL,
     PackedForm,
     PackedTable,
+    Stored,
     TablePacker,
     canonical_json,
     cheapest_form,
@@ -45,7 +46,8 @@ from ._rollback_guard import GuardPlace, NumberGuard, PlacedGuard, RollbackGuard
 __all__ = [
     "CHUNK", "KEY_BYTES", "MOST_DIGITS", "REAL", "VERSION", "Buffer", "FileKind", "GuardPlace", "Header",
     "NumberGuard", "PackedForm", "PackedTable", "PageCheck", "PlacedGuard", "RollbackGuard", "SecretFile",
-    "Section", "SharedText", "TablePacker", "atomic_file", "build_from", "canonical_json", "cheapest_form",
+    "Section", "SharedText", "Stored", "TablePacker", "atomic_file", "build_from", "canonical_json",
+    "cheapest_form",
     "check_packed", "check_spelling", "container", "data_bytes", "declared_fields", "decode_array", "decrypt",
     "digests_size", "encode_array", "encoded_size", "encrypt", "encrypted_size", "narrowest_type", "pack",
     "pack_integers", "padded_json", "padded_size", "page_digests", "read_container", "seal", "state_folder",

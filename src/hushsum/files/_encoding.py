@@ -11,10 +11,13 @@ import dataclasses
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from enum import StrEnum
 from fractions import Fraction
+from functools import cache
 from math import prod
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import NoneType
+from typing import Any, NamedTuple, Self, get_args, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -208,6 +211,61 @@ def stored_rational(text: object) -> Fraction:
     if str(number) != text:
         raise ValueError("not a stored rational")
     return number
+
+
+class Stored:
+    """A dataclass as JSON values: fields by name, rationals as text, exactly, and tuples as lists.
+
+    >>> @dataclasses.dataclass
+    ... class Share(Stored):
+    ...     part: Fraction
+    ...     of: tuple[str, ...] = ()
+    >>> Share(Fraction(1, 3), ("a",)).as_json(), Share.from_json({"part": "1/3", "of": []})
+    ({'part': '1/3', 'of': ['a']}, Share(part=Fraction(1, 3), of=()))
+    """
+
+    __slots__ = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """The fields by name, for an event or a machine."""
+        value: Any = self
+        return {each.name: _written(getattr(value, each.name)) for each in dataclasses.fields(value)}
+
+    @classmethod
+    def from_json(cls, data: Any) -> Self:
+        """What ``as_json`` wrote; TypeError or ValueError for anything else."""
+        kind: Any = cls
+        if not isinstance(data, dict) or set(data) != {each.name for each in dataclasses.fields(kind)}:
+            raise ValueError("names")
+        return cls(**{name: _read(_hints(kind)[name], value) for name, value in data.items()})
+
+
+_hints = cache(get_type_hints)
+
+
+def _written(value: Any) -> Any:
+    if hasattr(value, "as_json"):
+        return value.as_json()
+    if isinstance(value, tuple):
+        return [_written(each) for each in value]
+    return str(value) if isinstance(value, Fraction | StrEnum) else value
+
+
+def _read(hint: Any, value: Any) -> Any:
+    kind, *others = get_args(hint) or (hint,)
+    if NoneType in others:
+        return None if value is None else _read(kind, value)
+    if others:
+        return tuple(_read(kind, each) for each in value)
+    if hasattr(kind, "from_json"):
+        return kind.from_json(value)
+    if issubclass(kind, StrEnum):
+        return kind(value)
+    if kind is Fraction:
+        return stored_rational(value)
+    if type(value) not in ((float, int) if kind is float else (kind,)):
+        raise ValueError(kind.__name__)
+    return value
 
 
 # Bytes that are checked together when a file is read.

@@ -6,10 +6,20 @@ PostgreSQL (a URL).
 
 from ._account import Account, Accounting, Charge, DatasetTerms, charge_for
 from ._database import REVISION, VERSION_TABLE, WAIT_SECONDS, Database, connect, file_of, metadata
-from ._disclosure_report import DisclosureReport
-from ._events import Entry, Kind, Receipt, Verification
-from ._ledger import DatasetBudget, Fence, Ledger, LedgerDebit
-from ._rollback_guard import LedgerGuard, Watermark, WatermarkGuard
+from ._ledger import (
+    DatasetBudget,
+    DisclosureReport,
+    Entry,
+    Fence,
+    Kind,
+    Ledger,
+    LedgerDebit,
+    LedgerGuard,
+    Receipt,
+    Verification,
+    Watermark,
+    WatermarkGuard,
+)
 
 __all__ = [
     "REVISION", "VERSION_TABLE", "WAIT_SECONDS", "Account", "Accounting", "Charge", "Database",

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
-from functools import cache, reduce
-from types import NoneType
-from typing import Any, Self, get_args, get_type_hints
+from functools import reduce
 
 from hushsum.errors import Argument, BudgetExhausted, ClaimError, Parameter, UsageError, shown
-from hushsum.files import stored_rational
+from hushsum.files import Stored
 from hushsum.privacy import (
     DIRECTED_EDGE,
     EDGE,
@@ -38,51 +36,6 @@ from hushsum.privacy.accounting import (
 
 ZERO = Fraction(0)
 Number = float | Fraction
-
-
-class Stored:
-    """A dataclass as JSON values: fields by name, rationals as text, exactly, and tuples as lists."""
-
-    __slots__ = ()
-
-    def as_json(self) -> dict[str, Any]:
-        """The fields by name, for an event or a machine."""
-        value: Any = self
-        return {each.name: _written(getattr(value, each.name)) for each in fields(value)}
-
-    @classmethod
-    def from_json(cls, data: Any) -> Self:
-        """What ``as_json`` wrote; KeyError, TypeError or ValueError for anything else."""
-        kind: Any = cls
-        return cls(**{name: _read(hint, data[name]) for name, hint in _hints(kind).items()})
-
-
-_hints = cache(get_type_hints)
-
-
-def _written(value: Any) -> Any:
-    if isinstance(value, Stored):
-        return value.as_json()
-    if isinstance(value, tuple):
-        return [_written(each) for each in value]
-    return str(value) if isinstance(value, Fraction | StrEnum) else value
-
-
-def _read(hint: Any, value: Any) -> Any:
-    kind, *others = get_args(hint) or (hint,)
-    if NoneType in others:
-        return None if value is None else _read(kind, value)
-    if others:
-        return tuple(_read(kind, each) for each in value)
-    if issubclass(kind, Stored):
-        return kind.from_json(value)
-    if issubclass(kind, StrEnum):
-        return kind(value)
-    if kind is Fraction:
-        return stored_rational(value)
-    if type(value) is not kind:
-        raise TypeError(kind.__name__)
-    return value
 
 
 @dataclass(frozen=True, slots=True)

@@ -402,8 +402,10 @@ def typical_density(kernel: Kernel, bounds: Bounds | None) -> float:
     """A guess at the mean kernel value of queries that are like the records, from public quantities alone.
 
     That of normal records whose standard deviation is a sixth of the box, and which vary along d^0.27 of d
-    columns, as records whose columns depend on each other do; at least 0.01. The
-    Euclidean kernel is a mixture of Gaussians; the Manhattan kernel is taken to be like it. Without bounds it
+    columns, as records whose columns depend on each other do; at least 0.01. For smooth kernels, whose
+    features agree less where records vary along many columns, the geometric mean of that and of the same for
+    independent columns. The Euclidean kernel is a mixture of Gaussians; the Manhattan kernel is taken to be
+    like it. Without bounds it
     is 0.01 for kernels that hash, and 0.1 for others: in many columns a bandwidth at which a query has any
     similar record is one at which it has many.
 
@@ -422,7 +424,8 @@ def typical_density(kernel: Kernel, bounds: Bounds | None) -> float:
     if hashable:
         return max(DEFAULT_DENSITY, _collisions(spread, part))
     normal = math.prod(1.0 / math.hypot(math.sqrt(2.0) * each, 1.0) for each in spread)
-    return max(DEFAULT_DENSITY, math.pow(normal, part))
+    independent = max(DEFAULT_DENSITY, normal)
+    return max(DEFAULT_DENSITY, math.sqrt(math.pow(normal, part) * independent))
 
 
 def _collisions(spread: list[float], part: float) -> float:

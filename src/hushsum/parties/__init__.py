@@ -12,7 +12,6 @@ what must survive a crash is in a `StateFolder`.
 
 from __future__ import annotations
 
-from ._kept_state import EncryptedState, StateFolder
 from ._local_reports import (
     CollectionRequest,
     ReportTerms,
@@ -23,15 +22,17 @@ from ._local_reports import (
     report_of,
 )
 from ._merge import are_functions, merge, merge_functions
-from ._messages import OwnRefusal
 from ._runtime import (
     Address,
     Coordinator,
+    EncryptedState,
+    OwnRefusal,
     Participant,
     ParticipantPatience,
     PartySpec,
     Patience,
     RunSpending,
+    StateFolder,
     listener,
     parse_address,
 )

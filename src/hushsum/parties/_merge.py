@@ -81,22 +81,19 @@ def merge(*functions: Any, disjoint_units: bool = False) -> NoisyTable:
             got=len(parts),
             remedy="merge the tallies of neighbouring sites first",
         )
+    alike = all(each.statement == first.statement for each in tables)
     return function_type(first.reading)(
         reading=first.reading,
         cells=narrowed(reduce(np.add, (each.table.astype(np.int64) for each in tables))),
-        facts=PublicFacts(_claim(tables, disjoint_units=disjoint_units), statement=_statement(tables)),
+        facts=PublicFacts(
+            _claim(tables, disjoint_units=disjoint_units), statement=first.statement if alike else Statement()
+        ),
         noise=IntegerNoise.sum_of([(1, each.noise) for each in tables]),
         noisy_count=sum(each.noisy_count for each in tables),
         count_noise=IntegerNoise.sum_of([(1, each.count_noise) for each in tables]),
         step=first.step,
         parts=tuple(parts),
     )
-
-
-def _statement(tables: Sequence[NoisyTable]) -> Statement:
-    """What all of them state alike."""
-    first, *others = (each.statement for each in tables)
-    return first if all(each == first for each in others) else Statement()
 
 
 def _table(function: Any) -> NoisyTable:

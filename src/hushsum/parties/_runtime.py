@@ -1,31 +1,51 @@
-"""The processes of a protocol: one coordinator that listens, and participants that connect to it.
+"""The runtime of all protocols: messages, the state that outlives a crash, and the processes.
 
 A protocol is two state machines without input, output and clocks: `Coordinated` and `Participating`. The
 coordinator sends every participant the request of the open step and takes its reply; `Coordinator` and
 `Participant` carry these bytes over TLS, connect again, end steps by a clock, and pass on why one side stops.
-What must survive a crash, the machines store before it can be read.
+Messages are declared fields, in the self-checking layout of `hushsum.files`. What must survive a crash, the
+machines store in a `StateFolder` of one process, durably, before it can be read.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
+import math
+import os
+import re
 import socket
 import threading
 import time
+import typing
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, fields
-from functools import partial
-from typing import Any, Final, NoReturn, Protocol
+from fractions import Fraction
+from functools import cache, partial
+from pathlib import Path
+from types import NoneType
+from typing import Any, ClassVar, Final, NoReturn, Protocol, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum._types import Floats, Integers, Secret
 from hushsum.declaration import request, required, setting
-from hushsum.errors import AlreadyPublished, FileRefused, HushsumError, PeerLost, PeerRefused, UsageError
+from hushsum.errors import (
+    AlreadyPublished,
+    FileRefused,
+    HushsumError,
+    Parameter,
+    PeerLost,
+    PeerRefused,
+    UsageError,
+)
+from hushsum.files import atomic_file, check_spelling, pack, seal, stored_rational, unpack, unseal
 from hushsum.operations import LedgerOptions
+from hushsum.parties._tls import Identity, TlsConnection, connect, fingerprint_of, incoming, secured, short
 from hushsum.privacy import Booking, Claim, StagedRelease, stage
-
-from . import _messages as messages
-from ._tls import Identity, TlsConnection, connect, fingerprint_of, incoming, secured, short
 
 Log = Callable[[str], None]
 NO_LEDGER: Final = LedgerOptions()
@@ -357,7 +377,7 @@ class Coordinator:
         except (PeerLost, PeerRefused) as error:
             final = isinstance(error, PeerRefused) and not self._machine.resumable
             text = str(error if final else PeerLost(error.rule, got=error.got))
-            self._give_up(messages.control("refusal" if final else "giving up", reason=text))
+            self._give_up(control("refusal" if final else "giving up", reason=text))
             raise
         finally:
             with self._changed:
@@ -479,7 +499,7 @@ class Coordinator:
             except HushsumError as refused:
                 self._log(f"refused {named}: {refused}")
                 with suppress(PeerLost):
-                    connection.send(messages.control("refusal", reason=str(refused)))
+                    connection.send(control("refusal", reason=str(refused)))
 
     @contextmanager
     def _counted(self, connection: TlsConnection) -> Iterator[None]:
@@ -504,7 +524,7 @@ class Coordinator:
             greeting = self._machine.greeting(party)
         if greeting:
             connection.send(greeting)
-            data = connection.receive(most=messages.MOST_CONTROL, wait=self._patience.wait)
+            data = connection.receive(most=MOST_CONTROL, wait=self._patience.wait)
             self._check_refusal(data)
             with self._changed:
                 self._machine.greeted(party, data)
@@ -521,12 +541,12 @@ class Coordinator:
             return False
         connection.send(request)
         if self._ended:
-            connection.receive(most=messages.MOST_CONTROL, wait=self._patience.transfer)
+            connection.receive(most=MOST_CONTROL, wait=self._patience.transfer)
             with self._changed:
                 self._told.add(party)
                 self._changed.notify_all()
             return False
-        data = connection.receive(most=most + messages.MOST_CONTROL, wait=self._patience.wait)
+        data = connection.receive(most=most + MOST_CONTROL, wait=self._patience.wait)
         self._check_refusal(data)
         with self._changed:
             if self._machine.step != step:
@@ -540,7 +560,7 @@ class Coordinator:
         while not self._stopped:
             self._check_member(party)
             if self._ended:
-                return messages.control("ending", run=self._machine.run)
+                return control("ending", run=self._machine.run)
             request = self._machine.request_for(party)
             if request is not None:
                 return request
@@ -557,9 +577,9 @@ class Coordinator:
             )
 
     def _check_refusal(self, data: bytes) -> None:
-        kind, values = messages.control_in(data, "refusal")
+        kind, values = control_in(data, "refusal")
         if kind:
-            raise PeerRefused(f"it refused: {messages.reason_in(values)}")
+            raise PeerRefused(f"it refused: {reason_in(values)}")
 
 
 class _Refused(Exception):
@@ -650,7 +670,7 @@ class Participant:
         while not ended:
             try:
                 data = connection.receive(most=self._machine.most_request, wait=self._patience.wait)
-                kind, values = messages.control_in(data, "ending", "refusal", "giving up")
+                kind, values = control_in(data, "ending", "refusal", "giving up")
                 ended = kind == "ending"
                 if ended:
                     reply = self._machine.end(str(values.get("run")))
@@ -658,15 +678,15 @@ class Participant:
                     reply = self._machine.answer(data)
             except PeerLost:
                 raise
-            except messages.OwnRefusal as own:
+            except OwnRefusal as own:
                 self._refuse(connection, own.error, own.reason)
             except HushsumError as error:
                 self._refuse(connection, error, self._machine.reason(error))
             if kind == "refusal":
-                raise PeerRefused(f"the {self._machine.noun} refused: {messages.reason_in(values)}")
+                raise PeerRefused(f"the {self._machine.noun} refused: {reason_in(values)}")
             if kind == "giving up":
                 self._gave_up = PeerLost(
-                    f"the {self._machine.noun} gave up: {messages.reason_in(values)}",
+                    f"the {self._machine.noun} gave up: {reason_in(values)}",
                     remedy=f"repeat this command when the {self._machine.noun} is started again",
                 )
                 raise self._gave_up
@@ -678,5 +698,359 @@ class Participant:
     def _refuse(self, connection: TlsConnection, error: HushsumError, reason: str) -> NoReturn:
         self._log(f"refused: {error}")
         with suppress(PeerLost):
-            connection.send(messages.control("refusal", reason=reason))
+            connection.send(control("refusal", reason=reason))
         raise _Refused(error) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """How a field of a message is checked when it is read, and what is written for it.
+
+    ``read`` raises ValueError, TypeError or another error of a malformed value. An ``array`` is written after
+    the header.
+    """
+
+    read: Callable[[Any], Any]
+    write: Callable[[Any], Any] = lambda value: value
+    array: bool = False
+
+    def optional(self) -> Field:
+        """A field that holds the same or None."""
+        return Field(
+            lambda value: None if value is None else self.read(value),
+            lambda value: None if value is None else self.write(value),
+        )
+
+
+def _of_type(kind: type, value: Any) -> Any:
+    if type(value) is not kind:
+        raise TypeError(kind.__name__)
+    return value
+
+
+def _text(value: Any, least: int = 1) -> str:
+    if not least <= len(_of_type(str, value)) <= MOST_TEXT:
+        raise ValueError("text")
+    return str(value)
+
+
+def _integer(value: Any, least: int = -(1 << 53)) -> int:
+    if not least <= _of_type(int, value) <= 1 << 53:
+        raise ValueError("integer")
+    return int(value)
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if len(_of_type(list, value)) > MOST_LISTED:
+        raise ValueError("texts")
+    return tuple(map(_text, value))
+
+
+def _matrix(array: NDArray[Any]) -> NDArray[Any]:
+    if array.ndim != 2 or array.dtype != np.float64 or not math.isfinite(float(np.abs(array).sum())):
+        raise ValueError("matrix")
+    return array
+
+
+def _vector(array: NDArray[Any]) -> NDArray[Any]:
+    if array.ndim != 1 or array.dtype != np.int64:
+        raise ValueError("vector")
+    return array
+
+
+MOST_TEXT: Final = 200
+MOST_LISTED: Final = 1 << 12
+SIGNED: Final = Field(_integer).optional()
+"""An integer of either sign, or None."""
+
+TEXT_OR_EMPTY: Final = Field(lambda value: _text(value, 0))
+RATIONAL: Final = Field(stored_rational, str)
+# What a field of a type holds, unless its annotation has a `Field` of its own.
+_OF_TYPES: Final[dict[Any, Field]] = {
+    str: Field(_text),
+    int: Field(lambda value: _integer(value, 0)),
+    bool: Field(lambda value: _of_type(bool, value)),
+    Fraction: RATIONAL,
+    tuple[str, ...]: Field(_texts, list),
+    Floats: Field(_matrix, array=True),
+    Integers: Field(_vector, lambda array: array.astype(np.int64), array=True),
+}
+
+
+def _field(hint: Any) -> Field:
+    """The field that an annotation states."""
+    stated = [each for each in getattr(hint, "__metadata__", ()) if isinstance(each, Field)]
+    members = typing.get_args(hint)
+    if stated or NoneType in members:
+        return stated[0] if stated else _field(members[0]).optional()
+    if hint in _OF_TYPES:
+        return _OF_TYPES[hint]
+    # A message inside another one.
+    return Field(
+        lambda array: hint.from_bytes(array.astype(np.int8).tobytes()),
+        lambda message: np.frombuffer(message.to_bytes(), np.int8),
+        array=True,
+    )
+
+
+@cache
+def _declared(kind: Any) -> dict[str, Field]:
+    hints = typing.get_type_hints(kind, include_extras=True)
+    return {each.name: _field(hints[each.name]) for each in fields(kind)}
+
+
+class Message:
+    """A message as a dataclass, whose fields are read and written by their types; one spelling in bytes.
+
+    Subclasses state their ``kind``, the ``most`` bytes that one is read from, and what is said of a damaged
+    one; they check in ``check`` what concerns several fields.
+    """
+
+    __slots__ = ()
+    kind: ClassVar[str]
+    most: ClassVar[int | None] = None
+    damaged: ClassVar[str] = ""
+
+    def to_bytes(self) -> bytes:
+        """The one spelling."""
+        kind: Any = type(self)
+        written = {name: each.write(getattr(self, name)) for name, each in _declared(kind).items()}
+        arrays = {name: written.pop(name) for name, each in _declared(kind).items() if each.array}
+        return pack(self.kind, written, arrays)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, *, most: int | None = None) -> Self:
+        """The message back, at most ``most`` bytes long.
+
+        Raises
+        ------
+        FileRefused
+            if it is damaged, of another kind, or has a field that is not as declared.
+        """
+        kind: Any = cls
+        _, values, arrays = unpack(data, cls.kind, most=most or cls.most)
+        try:
+            read = {
+                name: each.read((arrays if each.array else values)[name])
+                for name, each in _declared(kind).items()
+            }
+            message = cls(**read)
+            check_spelling(data, message.to_bytes())
+            message.check()
+        except FileRefused:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
+            raise FileRefused(
+                cls.damaged or f"this {cls.kind} has a number outside its range or of the wrong shape",
+                remedy="check the peer" if not cls.damaged else "get a fresh copy",
+            ) from None
+        return message
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, maker: str) -> Self:
+        """The message in a file; ``maker`` is the command that makes one.
+
+        Raises
+        ------
+        UsageError
+            if there is no such file.
+        FileRefused
+            if it holds none.
+        """
+        name, remedy = os.fspath(path), f"make it with: {maker}"
+        try:
+            with open(path, "rb") as stream:
+                return cls.from_bytes(stream.read((cls.most or _MOST_IN_A_FILE) + 1))
+        except FileNotFoundError:
+            raise UsageError(f"no file {name!r}", remedy=remedy) from None
+        except OSError:
+            raise UsageError(f"{name!r} cannot be read", remedy=remedy) from None
+        except FileRefused:
+            raise FileRefused(f"{name!r} holds no {cls.kind}, or damaged ones", remedy=remedy) from None
+
+    def check(self) -> None:
+        """ValueError unless the fields agree."""
+
+
+_MOST_IN_A_FILE: Final = 1 << 24
+MOST_CONTROL: Final = 1 << 12
+_MOST_REASON: Final = 400
+
+
+class OwnRefusal(Exception):
+    """What a party's own ledger, files or data refused: the request was in order.
+
+    ``error`` is for that party alone, whatever its type: a damaged ledger and a damaged message are both
+    `FileRefused`, and only the second concerns the peer. The peer is sent ``reason``.
+    """
+
+    def __init__(self, error: HushsumError, reason: str) -> None:
+        super().__init__()
+        self.error, self.reason = error, reason
+
+
+@contextmanager
+def own_affairs(reason: str, **by_type: str) -> Iterator[None]:
+    """Errors raised inside are this party's own, and become `OwnRefusal`.
+
+    ``by_type`` has other reasons, by the names of classes of errors.
+    """
+    try:
+        yield
+    except HushsumError as error:
+        raise OwnRefusal(error, by_type.get(type(error).__name__, reason)) from None
+
+
+def control(kind: str, **values: str) -> bytes:
+    """A message of the runtime: ``ready`` and ``ending`` name the ``run``; ``refusal`` and ``giving up`` have
+    a ``reason``, in a sentence without a data value.
+    """
+    return pack(kind, {name: text[:_MOST_REASON] for name, text in values.items()}, {})
+
+
+def control_in(data: bytes, *kinds: str) -> tuple[str, dict[str, Any]]:
+    """Which of these control messages this is, and its values; ``""`` if it is another message."""
+    if len(data) <= MOST_CONTROL:
+        with suppress(FileRefused):
+            return unpack(data, *kinds)[:2]
+    return "", {}
+
+
+def reason_in(values: dict[str, Any]) -> str:
+    """The reason of a refusal or of giving up; printable letters alone, whatever the peer sent."""
+    reason = values.get("reason")
+    if not isinstance(reason, str):
+        return "it gave no reason"
+    return "".join(letter for letter in reason[:_MOST_REASON] if letter.isprintable())
+
+
+_NAME: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,120}")
+_NOTICE: Final = "CONFIDENTIAL"
+_WARNING: Final = (
+    b"CONFIDENTIAL. The state of a run under way: private records, sums without noise, or secret keys.\n"
+    b"Keep it until the run has ended; give it to nobody.\n"
+)
+
+
+class StateFolder:
+    """A folder of mode 0700 with files of mode 0600, locked for one process at a time.
+
+    A file appears whole or not at all, and `put` returns only when it is on the disk.
+
+    Raises
+    ------
+    UsageError
+        if another process works in the folder, or it holds other things.
+    """
+
+    __slots__ = ("_folder", "_lock")
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self._folder = Path(folder)
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            raise UsageError("state", "must be a folder", got="a file") from None
+        # A crash may have left an unfinished file, whose name begins with a dot.
+        fresh = all(each.name[0] == "." for each in self._folder.iterdir())
+        if not fresh and not (self._folder / _NOTICE).is_file():
+            raise UsageError(f"the folder {str(folder)!r} holds other things than a run's state")
+        os.chmod(self._folder, 0o700)
+        self._lock = os.open(self._folder, os.O_RDONLY)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._lock)
+            raise UsageError(
+                f"another process works in {str(folder)!r}",
+                remedy=("wait for its end, or give another ", Parameter("state")),
+            ) from None
+        if fresh:
+            self._write(_NOTICE, _WARNING)
+
+    def put(self, name: str, data: bytes) -> None:
+        """Keep bytes under a name, durably, in place of what it held."""
+        if not _NAME.fullmatch(name):
+            raise ValueError(f"no name of a file: {name!r}")
+        self._write(name, data)
+
+    def get(self, name: str) -> bytes | None:
+        """What is kept under a name."""
+        try:
+            return (self._folder / name).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def keep(self, name: str, data: bytes) -> bytes:
+        """The bytes under a name; these, if there are none yet. What was stored first stays."""
+        kept = self.get(name)
+        if kept is not None:
+            return kept
+        self.put(name, data)
+        return data
+
+    def names(self, prefix: str = "") -> list[str]:
+        """The sorted names that begin with ``prefix``, without unfinished files."""
+        return sorted(
+            each.name
+            for each in self._folder.iterdir()
+            if _NAME.fullmatch(each.name) and each.name.startswith(prefix)
+        )
+
+    def close(self) -> None:
+        """Let another process work in the folder."""
+        os.close(self._lock)
+
+    def __enter__(self) -> StateFolder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _write(self, name: str, data: bytes) -> None:
+        with atomic_file(self._folder / name, mode=0o600) as stream:
+            stream.write(data)
+
+
+class EncryptedState(Secret):
+    """Named bytes in a `StateFolder`, each file encrypted and bound to its name.
+
+    A copy of the folder without the key file tells nothing but sizes.
+    """
+
+    REFUSAL = "the state of a run holds a key and cannot be pickled", None
+    __slots__ = ("_folder", "_key")
+
+    def __init__(self, folder: StateFolder, identity: Identity) -> None:
+        self._folder = folder
+        self._key = identity.derived_key(b"state of an aggregation")
+
+    def get(self, name: str) -> bytes | None:
+        """What is kept under a name.
+
+        Raises
+        ------
+        FileRefused
+            if it was changed, or encrypted under another key file.
+        """
+        kept = self._folder.get(name)
+        if kept is None:
+            return None
+        try:
+            return bytes(unseal(self._key, kept, name.encode("ascii")))
+        except FileRefused:
+            raise FileRefused("the state of this run was changed, or belongs to another key file") from None
+
+    def put(self, name: str, data: bytes) -> None:
+        """Keep bytes, durably, before this returns."""
+        self._folder.put(name, seal(self._key, [data], name.encode("ascii")))
+
+
+class SecretStore(Protocol):
+    """Durable bytes by name, which nobody else can read."""
+
+    def get(self, name: str) -> bytes | None:
+        """What is kept under a name."""
+
+    def put(self, name: str, data: bytes) -> None:
+        """Keep bytes, durably, before this returns."""

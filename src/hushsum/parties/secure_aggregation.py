@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, NoReturn, cast
+from typing import Annotated, Any, ClassVar, Final, cast
 
 import numpy as np
 from cryptography.exceptions import InvalidTag
@@ -29,8 +29,9 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from numpy.typing import NDArray
 
+from hushsum._types import Secret
 from hushsum.declaration import check_fields, request, required, setting
-from hushsum.errors import FileRefused, HushsumError, PeerLost, PeerRefused, SecretRefused, UsageError
+from hushsum.errors import FileRefused, HushsumError, PeerLost, PeerRefused, UsageError
 from hushsum.errors import Parameter as NameOf
 from hushsum.files import atomic_file, pack, unpack
 from hushsum.kernels import positive_integer
@@ -58,20 +59,26 @@ from hushsum.releases import UNSEEN_SHARE, NoisyTable, PublicFacts, function_typ
 from hushsum.tables import Basis, Reading, reading_as_json, reading_from_json
 from hushsum.tally import TableRelease, Tally, claimed_unit, differing_parameters, load_tally, sums_with_share
 
-from ._kept_state import EncryptedState, SecretStore, StateFolder
 from ._merge import narrowed
-from ._messages import COUNT, FLAG, RATIONAL, Field, Message, control, own_affairs
 from ._runtime import (
     NO_LEDGER,
+    RATIONAL,
     Address,
     Coordinator,
+    EncryptedState,
+    Field,
     Log,
+    Message,
     Participant,
     PartySpec,
     Patience,
     Result,
     RunSpending,
+    SecretStore,
+    StateFolder,
+    control,
     listener,
+    own_affairs,
 )
 from ._tls import Identity, fingerprint_of, short, verify
 
@@ -235,7 +242,8 @@ def _request_as_json(request: ReleaseRequest) -> dict[str, Any]:
 
 def _request_from_json(values: dict[str, Any]) -> ReleaseRequest:
     numbers = {name: RATIONAL.optional().read(values[name]) for name in _NUMBERS}
-    FLAG.read(values["allow_large_delta"])
+    if type(values["allow_large_delta"]) is not bool:
+        raise TypeError("allow_large_delta")
     statement = Statement.from_json(values.get("statement", {}))
     return ReleaseRequest(**numbers, **{name: values[name] for name in _OPTIONS}, statement=statement)
 
@@ -283,10 +291,10 @@ class AggregationTerms(Message):
     run: Annotated[str, Field(_run_name)]
     reading: Annotated[Reading, _READING]
     request: Annotated[ReleaseRequest, _REQUEST]
-    per_unit: Annotated[int, COUNT]
+    per_unit: int
     sites: Annotated[tuple[str, ...], _FINGERPRINTS]
-    dropouts: Annotated[int, COUNT]
-    colluding: Annotated[int, COUNT]
+    dropouts: int
+    colluding: int
 
     def __post_init__(self) -> None:
         n, d, t = len(self.sites), self.dropouts, self.colluding
@@ -611,7 +619,7 @@ def _bind(store: SecretStore, terms: AggregationTerms, party: str) -> None:
         raise PeerRefused(f"the state of this {party} belongs to another run", remedy=remedy)
 
 
-class SiteState:
+class SiteState(Secret):
     """The state of one site in a run: its secrets and the messages that it has sent.
 
     `answer` is a function of requests: the same request gets the same reply, also after a restart with the
@@ -642,6 +650,7 @@ class SiteState:
     at least as many survivors.
     """
 
+    REFUSAL = "the state of a site is secret and cannot be pickled", None
     noun = "server"
     continued = ()
 
@@ -716,9 +725,6 @@ class SiteState:
 
     def __repr__(self) -> str:
         return f"<SiteState {self._me[:12]} steps={self.steps}>"
-
-    def __reduce__(self) -> NoReturn:
-        raise SecretRefused("the state of a site is secret and cannot be pickled")
 
     def answer(self, request: bytes) -> bytes:
         """The reply to a request of the server.
@@ -900,7 +906,7 @@ def _sealing(sender: str, holder: str) -> bytes:
 DONE: Final = "done"
 
 
-class ServerState:
+class ServerState(Secret):
     """Where one run stands: the step, who has replied, and in the end the sum.
 
     ``take`` accepts a reply of the step that is open, `close_step` ends the step with those who replied, and
@@ -908,6 +914,7 @@ class ServerState:
     hears of them, so a server that starts again with it sends the same lists.
     """
 
+    REFUSAL = "the state of a server cannot be pickled: it holds masked tables and shares", None
     noun = "site"
     resumable = False
 
@@ -922,9 +929,6 @@ class ServerState:
         self._requests: dict[tuple[str, str], bytes] = {}
         _bind(store, terms, "server")
         self._recall()
-
-    def __reduce__(self) -> NoReturn:
-        raise SecretRefused("the state of a server cannot be pickled: it holds masked tables and shares")
 
     @property
     def step(self) -> str:

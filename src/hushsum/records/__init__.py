@@ -12,9 +12,11 @@ from ._arrow import (
     DAYS,
     ENCODE,
     Batch,
+    Sets,
     as_codes,
     as_columns,
     as_dense,
+    as_sets,
     as_table,
     choose_columns,
     choose_mixed,
@@ -94,9 +96,7 @@ from ._declared_columns import (
     column_from_json,
 )
 from ._decoder_worker import receive_exactly
-from ._graph import DEFAULT_MEMORY, EdgeList, EdgeProgress, Graph, node_number, read_edges, read_pairs
-from ._persons import UnitCap, identify
-from ._record_batches import (
+from ._files import (
     DEFAULT_BATCH_BYTES,
     ColumnBlocks,
     FileState,
@@ -112,7 +112,8 @@ from ._record_batches import (
     row_group_sizes,
     shown_path,
 )
-from ._sets import Sets, as_sets
+from ._graph import DEFAULT_MEMORY, EdgeList, EdgeProgress, Graph, node_number, read_edges, read_pairs
+from ._persons import UnitCap, identify
 from ._transform import RANDOM_OPERATIONS, OnnxTransform, Transform, operations_of
 
 __all__ = [

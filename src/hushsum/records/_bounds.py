@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats, is_number
 from hushsum.errors import UsageError, shown
+from hushsum.files import Stored
 
 from ._arrow import as_dense
 
@@ -458,7 +459,7 @@ def bins_for_bandwidth(
 
 
 @dataclass(frozen=True, slots=True)
-class UnitBall:
+class UnitBall(Stored):
     """The public map of a record (x, y) to features φ with ‖φ‖ ≤ 1 and a target v with |v| ≤ 1.
 
     Every column is clipped to its bounds and mapped to [−1, 1]; then φ = (1, u)/radius and v is the target's
@@ -528,23 +529,6 @@ class UnitBall:
         slopes = scaled[1:] / half[:-1]
         centre = self.bounds.centre
         return slopes, float(scaled[0] + centre[-1] - slopes @ centre[:-1])
-
-    def theta(self, slopes: Floats, intercept: float) -> Floats:
-        """The inverse of `model`."""
-        half = self.bounds.half_width.astype(np.float64)
-        centre = self.bounds.centre
-        level = intercept - centre[-1] + slopes @ centre[:-1]
-        scaled: Floats = np.concatenate(([level], slopes * half[:-1])) * self.length / half[-1]
-        return scaled
-
-    def as_json(self) -> dict[str, Any]:
-        """The map as JSON values."""
-        return {"bounds": self.bounds.as_json(), "radius": self.radius}
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> UnitBall:
-        """The inverse of `as_json`."""
-        return cls(Bounds.from_json(data["bounds"]), data["radius"])
 
 
 def norms(rows: Floats) -> Floats:

@@ -142,14 +142,12 @@ class DateFormat:
                 return None
         return self.from_microseconds(moments.cast(pa.int64()))
 
-    def others(self, text: Any) -> Any:
-        """The cells that are not dates, for a description of their kind; missing ones are not among them."""
+    def recognised(self, cells: Any) -> Any:
+        """Which cells of text, without spaces around them, are dates; null where they are missing."""
         compute = pyarrow("compute")
-        cells = compute.drop_null(compute.utf8_trim_whitespace(text))
         if self.pattern is None:
-            return cells.filter(compute.invert(compute.match_substring_regex(cells, _ISO)))
-        moments = compute.strptime(cells, format=self.pattern, unit="us", error_is_null=True)
-        return cells.filter(compute.is_null(moments))
+            return compute.match_substring_regex(cells, _ISO)
+        return compute.is_valid(compute.strptime(cells, format=self.pattern, unit="us", error_is_null=True))
 
     def text(self, numbers: Any) -> Any:
         """ISO dates of a ``pyarrow`` array of numbers, to the second; the time of day only where there is
@@ -293,13 +291,11 @@ class CellFormat:
         """Every kind of cell that is not a number or date, what to do about it, and where it is."""
         pa, compute = pyarrow(), pyarrow("compute")
         cells = compute.utf8_trim_whitespace(text)
-        left = compute.is_valid(cells)
         if dates:
-            others = compute.utf8_trim_whitespace(self.dates.others(text))
-            left = compute.and_(left, compute.is_in(cells, value_set=others))
+            good = self.dates.recognised(cells)
         else:
-            plain = compute.match_substring_regex(_plain(cells, self.decimal), _NUMBER)
-            left = compute.and_(left, compute.invert(compute.fill_null(plain, False)))
+            good = compute.match_substring_regex(_plain(cells, self.decimal), _NUMBER)
+        left = compute.and_(compute.is_valid(cells), compute.invert(compute.fill_null(good, False)))
         kinds: list[tuple[str, Words, Any]] = [
             ("missing values", _MISSING_REMEDY, compute.is_in(cells, value_set=pa.array(self.markers))),
             ("its own name", "remove lines that repeat the header", compute.equal(cells, column.strip())),

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats, is_number
 from hushsum.errors import Argument, DataRefused, UsageError, shown
+from hushsum.files import Stored
 
 from ._arrow import in_words, numbers_with_missing, pyarrow
 from ._cell_format import DateFormat
@@ -26,7 +27,7 @@ MAX_CATEGORIES: Final = 1 << 20
 _EXACT: Final = 1 << 53
 
 
-class _Declared:
+class _Declared(Stored):
     """What the declarations of all kinds of columns share."""
 
     __slots__ = ()
@@ -34,12 +35,7 @@ class _Declared:
 
     def as_json(self) -> dict[str, Any]:
         """The declaration as JSON values, which `column_from_json` reads."""
-        own: Any = self
-        stated = {each.name: getattr(self, each.name) for each in fields(own)}
-        return {
-            "kind": self.kind,
-            **{name: list(value) if isinstance(value, tuple) else value for name, value in stated.items()},
-        }
+        return {"kind": self.kind, **Stored.as_json(self)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +203,12 @@ def _one_of(name: str, value: object, *choices: str) -> None:
         raise UsageError(name, f"must be {' or '.join(map(repr, choices))}", got=shown(value))
 
 
+def _parts(ends: Iterable[str]) -> tuple[str, ...]:
+    """Ranges between neighbouring ends, of which the last includes its upper end."""
+    *parts, last = (f"[{low}, {high})" for low, high in pairwise(ends))
+    return *parts, last[:-1] + "]"
+
+
 def refuse_missing(where: str, remedy: str) -> None:
     """Refuse missing values where none are declared."""
     raise DataRefused(f"{where} must not have missing values", got="some", remedy=f"{remedy}")
@@ -291,9 +293,7 @@ class NumberColumn(_Declared):
     @property
     def labels(self) -> tuple[str, ...]:
         """The parts of the range, then "missing" if a fill value is declared."""
-        parts = [f"[{a:g}, {b:g})" for a, b in pairwise(self.edges)]
-        parts[-1] = parts[-1][:-1] + "]"
-        return tuple(parts) + (() if self.fill is None else (MISSING,))
+        return _parts(f"{edge:g}" for edge in self.edges) + (MISSING,) * (self.fill is not None)
 
     @property
     def size(self) -> int:
@@ -405,9 +405,7 @@ class DateColumn(_Declared):
         """The parts of the range by their first days, then "missing" where it is declared."""
         days = self._days
         first = np.ceil(days.edges).astype("datetime64[D]").astype(str)
-        parts = [f"[{a}, {b})" for a, b in pairwise(first)]
-        parts[-1] = parts[-1][:-1] + "]"
-        return tuple(parts) + (MISSING,) * (self.missing == "category")
+        return _parts(first) + (MISSING,) * (self.missing == "category")
 
     @property
     def size(self) -> int:

@@ -9,7 +9,7 @@ import re
 import tempfile
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
@@ -19,10 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import DataRefused, FilePath, UsageError
+from hushsum.files import Stored
 
-from ._arrow import choose_columns, pyarrow, quietly
-from ._csv import COMPRESSIONS
-from ._record_batches import (
+from ._arrow import Sets, choose_columns, pyarrow, quietly
+from ._files import (
+    COMPRESSIONS,
     TYPED,
     LocalCopy,
     check_file,
@@ -32,7 +33,6 @@ from ._record_batches import (
     open_source,
     shown_path,
 )
-from ._sets import Sets
 
 Ids = NDArray[np.int64]
 # Shape (n, 2): a node and one of its neighbours. A node with itself states that the node exists.
@@ -216,7 +216,7 @@ _NODES_AT_A_TIME: Final = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
-class Graph:
+class Graph(Stored):
     """How edges become adjacency rows. A claim about edges depends on all three fields.
 
     Parameters
@@ -249,21 +249,6 @@ class Graph:
         if self.nodes is not None:
             return f"{kind}, {self.nodes} declared nodes"
         return f"{kind}, nodes as listed" if self.rows_listed else f"{kind}, nodes of its edges"
-
-    def as_json(self) -> dict[str, Any]:
-        """The fields, for a file's header."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, data: Any) -> Graph:
-        """The graph of a file's header; ValueError if it is none that could have been written."""
-        if not isinstance(data, dict) or set(data) != {"directed", "nodes", "rows_listed"}:
-            raise ValueError("graph")
-        if type(data["directed"]) is not bool or type(data["rows_listed"]) is not bool:
-            raise ValueError("graph")
-        if data["nodes"] is not None and type(data["nodes"]) is not int:
-            raise ValueError("nodes")
-        return cls(**data)
 
     def arcs(self, pairs: Iterable[tuple[Ids, Ids]]) -> Iterator[Arcs]:
         """Arcs from a node to its neighbour, and from each record to itself where it might have none."""

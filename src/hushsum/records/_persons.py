@@ -10,7 +10,8 @@ from typing import Any, Final, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import DataRefused, FileRefused, SecretRefused, UsageError, shown
+from hushsum._types import Secret
+from hushsum.errors import DataRefused, FileRefused, UsageError, shown
 
 from ._arrow import decoded, is_text, one_column, pyarrow
 
@@ -151,7 +152,7 @@ class PendingUnits:
     version: int
 
 
-class UnitCap:
+class UnitCap(Secret):
     """Keeps the first ``limit`` records of each person, over all batches.
 
     Two steps, so that a batch refused for another reason changes nothing: `plan` decides which records are
@@ -184,6 +185,7 @@ class UnitCap:
     array([False,  True])
     """
 
+    REFUSAL = "a cap's counters are secret and cannot be pickled", "save the tally instead"
     __slots__ = ("_counts", "_limit", "_version")
 
     def __init__(self, limit: int) -> None:
@@ -200,11 +202,6 @@ class UnitCap:
 
     def __repr__(self) -> str:
         return f"UnitCap(limit={self._limit})"
-
-    def __reduce__(self) -> NoReturn:
-        raise SecretRefused(
-            "a cap's counters are secret and cannot be pickled", remedy="save the tally instead"
-        )
 
     def plan(self, units: object, records: int | None = None) -> tuple[NDArray[np.bool_], PendingUnits]:
         """Say which records of a batch are kept, changing nothing.

@@ -145,16 +145,9 @@ def shrunk_variances(rows: Floats, matrix: Floats) -> Floats:
     """The variances of the images' columns, by the covariance that is shrunk towards a multiple of the
     identity as far as its own error demands (Ledoit and Wolf 2004).
     """
-    number, columns = rows.shape
-    centred = rows - rows.mean(axis=0)
-    covariance = centred.T @ centred / number
-    mean = float(np.trace(covariance)) / columns
-    spread = float(((covariance - mean * np.eye(columns)) ** 2).sum())
-    fourth = float((np.square(centred).sum(axis=1) ** 2).sum()) / number
-    error = (fourth - float((covariance**2).sum())) / number
-    share = min(1.0, max(0.0, error) / spread) if spread > 0.0 else 1.0
-    own = ((matrix @ covariance) * matrix).sum(axis=1)
-    return np.asarray(np.maximum((1.0 - share) * own + share * mean * (matrix**2).sum(axis=1), 0.0))
+    from sklearn.covariance import ledoit_wolf
+
+    return np.asarray(np.maximum(((matrix @ ledoit_wolf(rows)[0]) * matrix).sum(axis=1), 0.0))
 
 
 # The quantile of lengths that results are clipped to. The direction of a whitened record tells more than its

@@ -22,8 +22,8 @@ from ._secret_function import (
     density_function,
     gaussian_process_function,
     kernel_svm_functions,
+    serve,
 )
-from ._served_function import serve
 
 PROMISE = Promise.of(epsilon=8.0, delta=1e-6)
 REPEATS = 6

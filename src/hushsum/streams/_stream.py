@@ -451,14 +451,16 @@ class Stream:
                 )
             if self._guard is not None:
                 _check_newest(self._guard, self.released)
-            with self._changing():
-                self._state.advance(
-                    self._terms.noise, insecure_noise_seed=self._terms.insecure_noise_seed, threads=cores
-                )
-                if self._file is not None:
-                    self._file.write(self._terms, self._state)
-                if self._guard is not None:
-                    self._guard.note(self.released)
+            # A step that is interrupted leaves a stream that refuses to continue; its file is as before.
+            self._broken = self._interrupted = True
+            self._state.advance(
+                self._terms.noise, insecure_noise_seed=self._terms.insecure_noise_seed, threads=cores
+            )
+            if self._file is not None:
+                self._file.write(self._terms, self._state)
+            if self._guard is not None:
+                self._guard.note(self.released)
+            self._broken = self._interrupted = False
             function = self.latest
         assert function is not None
         return function
@@ -537,13 +539,6 @@ class Stream:
             raise UsageError(
                 "this stream was closed, or interrupted within a step", remedy="open its file again"
             )
-
-    @contextmanager
-    def _changing(self) -> Iterator[None]:
-        """A step that is interrupted leaves a stream that refuses to continue; its file is as before."""
-        self._broken = self._interrupted = True
-        yield
-        self._broken = self._interrupted = False
 
 
 def _no_folder() -> UsageError:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum import _native
 from hushsum._types import Floats
 from hushsum.errors import UsageError
 from hushsum.kernels import PROFILES, Batch, Kernel, Profile, ProfileKernel, check_columns, positive_integer
@@ -79,6 +80,7 @@ def dual_response(degree: int, frequency: Floats) -> Floats:
     return np.asarray(spline / (inner_products(degree) @ neighbours))
 
 
+@lru_cache(maxsize=HIGHEST_DEGREE + 1)
 def inner_products(degree: int) -> Floats:
     """∫ b(x)·b(x − m) dx for m from −degree to degree."""
     order = 2 * degree + 1
@@ -271,7 +273,7 @@ _NODES_A_QUERY = 20_000
 _NODES_PER_PRODUCT = 16
 
 # Fewer queries are not looked at for a lattice.
-_FEWEST_OF_A_LATTICE = 64
+_FEWEST_OF_A_LATTICE, _FIRST_OF_A_LATTICE = 64, 4096
 _MOST_FACTORS = 1 << 24
 """The most factors of a column of a lattice, one for each place and node.
 
@@ -314,27 +316,42 @@ class GridReader:
         """The reader of a kernel that is the sum of these profiles."""
         return cls(columns, [_term(columns, each.height, each.scales, each.gaussian) for each in profiles])
 
-    def sums(self, table: NDArray[np.integer], batch: Batch, *, squared: bool = False) -> Floats:
+    def sums(self, table: Table, batch: Batch, *, squared: bool = False, threads: int = 1) -> Floats:
         """Σ over nodes of the table, or of its squares, times the coefficients of each query."""
         queries = batch.arrays[0].astype(np.float64)
-        numbers = table.astype(np.float64)
-        if squared:
-            numbers *= numbers
-        if len(queries) >= _FEWEST_OF_A_LATTICE:
-            lattice = [np.unique(each, return_inverse=True) for each in queries.T]
-            points = math.prod(len(places) for places, _ in lattice)
-            factors = max(len(each[0]) * own.nodes for each, own in zip(lattice, self.columns, strict=True))
-            if points <= 2 * len(queries) and factors <= _MOST_FACTORS:
-                return self._lattice_sums(numbers, lattice)
+
+        def numbers() -> Floats:
+            values = table.astype(np.float64)
+            return values * values if squared else values
+
+        # Points of a picture come in rows, so that the first of them show whether it is worth looking at all.
+        if _lattice(queries[:_FIRST_OF_A_LATTICE]) is not None and (lattice := _lattice(queries)) is not None:
+            most = max(len(each[0]) * own.nodes for each, own in zip(lattice, self.columns, strict=True))
+            if most <= _MOST_FACTORS:
+                return self._lattice_sums(numbers(), lattice)
         total = np.zeros(len(queries))
         wide = []
         for term in self.terms:
             if self._narrow(term, table.size):
-                total += term.height * self._window_sums(term, numbers, queries)
+                near = self._windows(term, queries)
+                total += term.height * _native.sum_windows(table.reshape(-1), *near, squared, threads)
             else:
                 wide.append(term)
         if wide:
-            total += self._product_sums(wide, numbers, queries)
+            total += self._product_sums(wide, numbers(), queries)
+        return total
+
+    def totals(self, batch: Batch) -> Floats:
+        """Σ over nodes of the coefficients of each query."""
+        queries = batch.arrays[0].astype(np.float64)
+        total = np.zeros(len(queries))
+        for term in self.terms:
+            if self._has_reach(term):
+                sums = _native.sum_coefficients(*self._windows(term, queries), False, 1)
+            else:
+                factors = (self._all(term, queries, column) for column in range(len(self.columns)))
+                sums = math.prod(each.sum(axis=1) for each in factors)
+            total += term.height * sums
         return total
 
     def gains(self, batch: Batch) -> Floats:
@@ -345,7 +362,9 @@ class GridReader:
         heights = np.array([term.height for term in self.terms])
         gain = np.empty(len(queries))
         if len(heights) == 1 and self._has_reach(self.terms[0]):
-            return np.asarray(heights[0] ** 2 * self._window_gains(self.terms[0], queries))
+            return np.asarray(
+                heights[0] ** 2 * _native.sum_coefficients(*self._windows(self.terms[0], queries), True, 1)
+            )
         most = max(column.nodes for column in self.columns) * len(heights)
         for at in slices(len(queries), _NUMBERS_READ_AT_A_TIME // max(most, len(heights) ** 2)):
             part = queries[at]
@@ -410,39 +429,11 @@ class GridReader:
         np.put_along_axis(dense, start[:, None] + np.arange(room), factors.around(along - before), axis=1)
         return dense[where, room : room + number]
 
-    def _near(
-        self, term: Term, queries: Floats, column: int
-    ) -> tuple[NDArray[np.int64], Floats, NDArray[np.intp] | slice]:
-        """The nodes in reach along one column and their factors, both of shape (places, 2·reach), and the
-        place of each query; factors of nodes that the grid does not have are 0.
-        """
-        factors, number = term.factors[column], self.columns[column].nodes
-        along, where = _distinct(self._along(queries[:, column], column))
-        before = np.floor(along)
-        nodes = before.astype(np.int64)[:, None] + np.arange(1 - factors.reach, factors.reach + 1)
-        values = factors.around(along - before)
-        outside = (nodes < 0) | (nodes >= number)
-        if outside.any():
-            values[outside] = 0.0
-            np.clip(nodes, 0, number - 1, out=nodes)
-        return nodes, values, where
-
-    def _window_sums(self, term: Term, table: Floats, queries: Floats) -> Floats:
-        """The nodes near each query, gathered."""
-        flat = table.reshape(-1)
-        sums = np.empty(len(queries))
-        for at in slices(
-            len(queries), _NUMBERS_READ_AT_A_TIME // math.prod(2 * each.reach for each in term.factors)
-        ):
-            part = queries[at]
-            nodes = np.zeros((len(part), 1), np.int64)
-            factors = []
-            for column, own in enumerate(self.columns):
-                near, values, where = self._near(term, part, column)
-                factors.append(values[where])
-                nodes = (nodes[:, :, None] * own.nodes + near[where, None, :]).reshape(len(part), -1)
-            sums[at] = _contracted(flat[nodes], factors[::-1])
-        return sums
+    def _windows(self, term: Term, queries: Floats) -> tuple[list[tuple[int, Floats]], Floats]:
+        """The numbers of nodes with the factors around a query, by column, and the places of the queries."""
+        windows = [(own.nodes, each.rows) for own, each in zip(self.columns, term.factors, strict=True)]
+        along = [self._along(queries[:, column], column) for column in range(len(self.columns))]
+        return windows, np.stack(along, axis=1)
 
     def _lattice_sums(self, table: Floats, lattice: Sequence[tuple[Floats, NDArray[np.intp]]]) -> Floats:
         """The sums at all points of a lattice, computed one column after the other.
@@ -458,13 +449,6 @@ class GridReader:
             total += term.height * values
         return np.asarray(total[tuple(where for _, where in lattice)])
 
-    def _window_gains(self, term: Term, queries: Floats) -> Floats:
-        gain = np.ones(len(queries))
-        for column in range(len(self.columns)):
-            _, values, where = self._near(term, queries, column)
-            gain *= np.einsum("ij,ij->i", values, values)[where]
-        return gain
-
     def _product_sums(self, terms: Sequence[Term], table: Floats, queries: Floats) -> Floats:
         """Kernel sums over all nodes, one column after the other."""
         values = table.reshape(self.columns[0].nodes, -1)
@@ -474,6 +458,16 @@ class GridReader:
                 factors = [self._all(term, queries[at], column) for column in range(len(self.columns))]
                 sums[at] += term.height * _contracted(factors[0] @ values, factors[:0:-1])
         return sums
+
+
+def _lattice(queries: Floats) -> list[tuple[Floats, NDArray[np.intp]]] | None:
+    """The distinct places along each column, and which of them each query has, if most points of their
+    product are queries.
+    """
+    if len(queries) < _FEWEST_OF_A_LATTICE:
+        return None
+    found = [np.unique(each, return_inverse=True) for each in queries.T]
+    return found if math.prod(len(places) for places, _ in found) <= 2 * len(queries) else None
 
 
 def _distinct(along: Floats) -> tuple[Floats, NDArray[np.intp] | slice]:
@@ -648,7 +642,7 @@ class ReadingErrors:
         size = kernel.size_bound()
         return size * largest, size / math.sqrt(12.0) * math.hypot(*spread)
 
-    def bound(self, table: NDArray[np.integer], batch: Batch, variance: float) -> Floats:
+    def bound(self, table: Table, batch: Batch, variance: float) -> Floats:
         """The largest error of the sums at each query, but for the floor, in units of the table, whose cells
         have noise of this variance.
 
@@ -663,26 +657,31 @@ class ReadingErrors:
             total += _NOISE_ALLOWANCE * deviation
         return total
 
-    def variance(self, table: NDArray[np.integer], batch: Batch) -> Floats:
+    def variance(self, table: Table, batch: Batch) -> Floats:
         """The expected squared error of the sums, in units of the table.
 
         With weights b of a record, n records at one place give the nodes n·b; the mean of Σb² over places
         turns squares of cells into squares of repeated values. The noise of the cells adds its part of κ²,
         which is far below the noise of the answer.
         """
-        columns = self.reader.columns
-        shared = math.prod(inner_products(each.degree)[each.degree] for each in columns if each.degree)
-        terms, floor = self._terms_of(self.constants.typical), self.constants.typical.floor
-        heights = sum(term.height for term in terms)
-        # (Σ A·κ)² is at most ΣA·Σ A·κ², where all κ are 1 in the same place.
-        squares = [
-            Term(heights * term.height / shared, tuple(_square(each) for each in term.factors))
-            for term in terms
-        ]
-        if not squares:
+        if not self._squares.terms:
             return np.zeros(len(batch))
-        total = GridReader(columns, squares).sums(table, batch, squared=True)
-        return np.asarray(total + floor**2 / shared * _sum_of_squares(table))
+        total = self._squares.sums(table, batch, squared=True)
+        return np.asarray(total + self.constants.typical.floor**2 / self._shared * _sum_of_squares(table))
+
+    @cached_property
+    def _shared(self) -> float:
+        """The mean of Σb² over places in a cell."""
+        columns = self.reader.columns
+        return math.prod(float(inner_products(each.degree)[each.degree]) for each in columns if each.degree)
+
+    @cached_property
+    def _squares(self) -> GridReader:
+        """(Σ A·κ)² is at most ΣA·Σ A·κ², where all κ are 1 in the same place."""
+        terms = self._terms_of(self.constants.typical)
+        heights = sum(term.height for term in terms) / self._shared
+        squares = [Term(heights * each.height, tuple(map(_square, each.factors))) for each in terms]
+        return GridReader(self.reader.columns, squares)
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -830,7 +829,7 @@ def _read(terms: Sequence[Term], inside: Floats, away: Floats) -> Floats:
     return total
 
 
-def _sum_of_squares(table: NDArray[np.integer]) -> float:
+def _sum_of_squares(table: Table) -> float:
     flat = table.reshape(-1)
     parts = (flat[at].astype(np.float64) for at in slices(len(flat), _CELLS_AT_A_TIME))
     return sum(float(part @ part) for part in parts)
@@ -886,8 +885,6 @@ WIDEST = 10_000.0
 """The largest width of a smooth kernel, in cells: what its reading tabulates is as long as the kernel is
 wide.
 """
-
-_NUMBERS_AT_A_TIME = 1 << 20
 
 
 @register
@@ -987,41 +984,12 @@ class GridWeights(Basis):
 
     def accumulate(self, table: NDArray[np.int64], batch: Batch, *, step: int, threads: int) -> None:
         """Add ``step`` times each record's weights to the nodes around it."""
-        flat = table.reshape(-1)
-        for at in slices(len(batch), _NUMBERS_AT_A_TIME // math.prod(degree + 1 for degree in self.degrees)):
-            nodes, weights = self.weights(batch.arrays[0][at])
-            np.add.at(flat, nodes.reshape(-1), (step * weights).reshape(-1))
-
-    def weights(self, rows: NDArray[np.float32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The nodes around each prepared record and their integer weights, both of shape (n, Π (degree +
-        1)).
-        """
-        nodes = np.zeros((len(rows), 1), np.int64)
-        weights = np.ones((len(rows), 1), np.int64)
-        largest = np.zeros(len(rows), np.int64)
-        whole, places, most = 1, _PLACES[len(self.cells)], _PARTS[len(self.cells)]
-        axes = zip(self.cells, self.spacing, self.degrees, strict=True)
-        for column, (number, spacing, degree) in enumerate(axes):
-            along = rows[:, column].astype(np.float64) / spacing + 0.5 * number
-            if degree == 0:
-                around = np.clip(np.floor(along + 0.5), 0, number).astype(np.int64)[:, None]
-                parts = np.ones((len(rows), 1), np.int64)
-            else:
-                place = np.clip(np.floor(along * places), 0, number * places - 1).astype(np.int64)
-                cell, inside = np.divmod(place, places)
-                around = cell[:, None] + np.arange(degree + 1)
-                parts = part_table(degree, most, places)[inside].astype(np.int64)
-                whole *= most
-            largest = largest * parts.shape[1] + parts.argmax(axis=1)
-            nodes = (nodes[:, :, None] * self.nodes[column] + around[:, None, :]).reshape(len(rows), -1)
-            weights = (weights[:, :, None] * parts[:, None, :]).reshape(len(rows), -1)
-        if whole < WHOLE:
-            weights *= WHOLE // whole
-        elif whole > WHOLE:
-            shift = (whole // WHOLE).bit_length() - 1
-            weights = (weights + (1 << (shift - 1))) >> shift
-            weights[np.arange(len(rows)), largest] += WHOLE - weights.sum(axis=1)
-        return nodes, weights
+        places, parts = _PLACES[len(self.cells)], _PARTS[len(self.cells)]
+        axes = [
+            (cells, spacing, part_table(degree, parts, places) if degree else None)
+            for cells, spacing, degree in zip(self.cells, self.spacing, self.degrees, strict=True)
+        ]
+        _native.count_on_grid(batch.arrays[0], table.reshape(-1), axes, parts, WHOLE, step, threads)
 
     def _reading(self, kernel: Kernel) -> GridReading:
         return GridReading(self, kernel)
@@ -1064,7 +1032,7 @@ class GridReading(LinearReading):
 
     def evaluate(self, table: Table, batch: Batch, *, threads: int) -> Floats:
         """Kernel sums: the projection of the kernel, summed over the nodes."""
-        return self.reader.sums(table.reshape(self.basis.nodes), batch) / WHOLE
+        return self.reader.sums(table.reshape(self.basis.nodes), batch, threads=threads) / WHOLE
 
     def noise_gain(self, batch: Batch) -> Floats:
         """The sum of the squared coefficients over the nodes, in units of whole records."""
@@ -1099,7 +1067,7 @@ class GridReading(LinearReading):
 
     def total_covariance(self, batch: Batch) -> Floats:
         """The sum of the coefficients over the nodes."""
-        return self.reader.sums(np.ones(self.basis.nodes, np.int64), batch) / float(WHOLE) ** 2
+        return self.reader.totals(batch) / float(WHOLE) ** 2
 
     @cached_property
     def errors(self) -> ReadingErrors:

@@ -30,7 +30,7 @@ def test_the_typical_density_is_that_of_normal_records() -> None:
     expected = np.exp(-0.5 * (away / 0.2) ** 2).mean()
     found = [typical_density(hs.GaussianKernel(d, 0.2), Bounds.of((0, 1), d)) for d in (1, 4, 9)]
     assert found[0] == pytest.approx(expected, rel=0.02)
-    assert found[0] > found[1] > found[2] > found[0] ** 3
+    assert found[0] > found[1] > found[2] > found[0] ** 9
 
 
 def test_eigenvalues_of_typical_records_are_those_of_a_gram_matrix() -> None:
@@ -262,3 +262,10 @@ def test_a_reading_of_another_kernel_on_the_same_grid_is_planned() -> None:
     wide = GridReading(tally.basis, hs.GaussianKernel(1, 4.0))  # type: ignore[arg-type]
     narrow = hs.plan(records=1000, epsilon=1.0, reading=tally.reading).best
     assert hs.plan(records=1000, epsilon=1.0, reading=wide).best.approximation < narrow.approximation
+
+
+@pytest.mark.parametrize("dim", [50, 500])
+def test_a_bandwidth_that_grows_with_the_columns_is_not_taken_to_see_all_records(dim: int) -> None:
+    """Distances of records grow with the number of columns, too: a guess near 1 would mean few features."""
+    kernel = hs.GaussianKernel(dim, 0.1 * dim**0.5)
+    assert 0.01 <= typical_density(kernel, Bounds.of((0, 1), dim)) < 0.5

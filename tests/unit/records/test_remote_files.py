@@ -90,7 +90,7 @@ class TestS3:
             real(copy, start, end)
 
         monkeypatch.setattr(LocalCopy, "fetch", fetch)
-        monkeypatch.setattr("hushsum.records._record_batches._TAIL", 64)
+        monkeypatch.setattr("hushsum.records._files._TAIL", 64)
         path = f"s3://{BUCKET}/day=1/x.parquet"
         size = file_state(path).size
         assert len(row_group_sizes(path)) == 4

@@ -167,7 +167,7 @@ def test_a_turn_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: py
         raise OSError("disk full")
 
     with monkeypatch.context() as patched:
-        patched.setattr("hushsum.secret_functions._served_function._SqliteSession.append", full)
+        patched.setattr("hushsum.secret_functions._secret_function._SqliteSession.append", full)
         with pytest.raises(OSError, match="disk full"):
             f([[0.4]])
     answer = f([[0.4]])
@@ -276,7 +276,7 @@ def test_an_answer_that_was_not_kept_is_never_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Somebody reads while an answer is to be kept, until SQLite gives up: COMMIT fails, not BEGIN."""
-    monkeypatch.setattr("hushsum.secret_functions._served_function._WAIT_SECONDS", 0.05)
+    monkeypatch.setattr("hushsum.secret_functions._secret_function._WAIT_SECONDS", 0.05)
     path = tmp_path / "answers.db"
     f = served(path)
     first = f([[0.5]])

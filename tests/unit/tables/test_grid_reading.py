@@ -74,6 +74,9 @@ def test_sums_and_gains_are_those_of_the_nodes(
     weights = _weights(reader, queries.astype(np.float64))
     batch = Batch((queries,), len(queries))
     np.testing.assert_allclose(reader.sums(table, batch), weights @ table.reshape(-1), rtol=1e-6, atol=1e-3)
+    squared = weights @ np.square(table.reshape(-1).astype(np.float64))
+    np.testing.assert_allclose(reader.sums(table, batch, squared=True), squared, rtol=1e-6, atol=1.0)
+    np.testing.assert_allclose(reader.totals(batch), weights.sum(axis=1), rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(reader.gains(batch), (weights**2).sum(axis=1), rtol=1e-6)
 
 

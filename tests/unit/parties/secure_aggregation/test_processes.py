@@ -37,7 +37,7 @@ from hushsum.parties import (
     _runtime,
     connect,
 )
-from hushsum.parties import _messages as control_messages
+from hushsum.parties import _runtime as control_messages
 from hushsum.parties import secure_aggregation as site_module
 from hushsum.parties.secure_aggregation import (
     CONSENT,

@@ -26,7 +26,7 @@ from hushsum.parties import (
     connect,
     short,
 )
-from hushsum.parties import _messages as control_messages
+from hushsum.parties import _runtime as control_messages
 from hushsum.parties.summarization import (
     Answer,
     Broadcast,

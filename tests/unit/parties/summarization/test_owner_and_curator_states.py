@@ -114,8 +114,6 @@ def test_no_owner_sends_more_than_its_cap_whatever_is_asked() -> None:
     for step in range(1, 5):
         owner.answer(Broadcast(terms.run, step, step, "send", direction, threshold=-(1 << 52)))
     assert owner.sent == 5
-    with pytest.raises(UsageError, match="cap"):
-        OwnerState("a", records(0), terms, cap=4)
     with pytest.raises(FileRefused, match="rounds is over"):
         owner.answer(Broadcast(terms.run, 5, 5, "send", direction, threshold=0))
 

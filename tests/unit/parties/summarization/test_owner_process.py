@@ -13,7 +13,7 @@ import pytest
 from hushsum.errors import PeerLost
 from hushsum.files import unpack
 from hushsum.parties import Identity, Patience
-from hushsum.parties import _messages as control_messages
+from hushsum.parties import _runtime as control_messages
 from hushsum.parties._tls import TlsConnection
 from hushsum.parties.summarization import Answer, Broadcast, Opening, RunTerms
 from tests.unit.parties.summarization.parties import (

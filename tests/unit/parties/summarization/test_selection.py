@@ -131,8 +131,8 @@ def test_choices_from_a_shortlist_are_taken_back_where_another_point_would_have_
         gains = real @ mean - (real @ real[plain].sum(axis=0) + 0.5 * (real**2).sum(axis=1)) / (taken + 1)
         gains[plain] = -np.inf
         plain.append(int(np.argmax(gains)))
-    monkeypatch.setattr("hushsum.parties.summarization._greedy_choice._SHORTLIST", shortlist)
-    monkeypatch.setattr("hushsum.parties.summarization._greedy_choice._AHEAD", ahead)
+    monkeypatch.setattr("hushsum.parties.summarization._SHORTLIST", shortlist)
+    monkeypatch.setattr("hushsum.parties.summarization._AHEAD", ahead)
     assert greedy_choice(hashes, target, 400, unit=features.unit).tolist() == plain
 
 

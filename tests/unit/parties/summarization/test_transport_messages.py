@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hushsum.errors import FileRefused
 from hushsum.files import pack, unpack
-from hushsum.parties import _messages as control_messages
+from hushsum.parties import _runtime as control_messages
 from hushsum.parties.summarization import Answer, Broadcast, Opening
 from tests.unit.parties.summarization.parties import identities, opening_for, terms_for
 

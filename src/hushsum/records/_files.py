@@ -1,11 +1,13 @@
-"""Batches of records from files, on this machine or addressed by URLs; Parquet files, Arrow files and
-workbooks are decoded in a process of its own.
+"""Batches of records from files, on this machine or addressed by URLs.
 
-``s3://``, ``gs://`` and ``gcs://`` go through Arrow's filesystems, and everything else (``https://``, ``abfs://``,
-…) through fsspec. Credentials come from the environment of the process, as the vendors define it. A file is
-decoded by the same limited process as a local one, which is given no credentials: what is needed of the file
-is copied into a temporary file first. Of a Parquet file these are its footer and the row groups that are
-read.
+In a CSV file, of any encoding of Python, one line is one record. Parquet files, Arrow files and workbooks are
+decoded in a process of its own.
+
+``s3://``, ``gs://`` and ``gcs://`` go through Arrow's filesystems, and everything else (``https://``,
+``abfs://``, …) through fsspec. Credentials come from the environment of the process, as the vendors define
+it. A file is decoded by the same limited process as a local one, which is given no credentials: what is
+needed of the file is copied into a temporary file first. Of a Parquet file these are its footer and the row
+groups that are read.
 
 URLs may contain credentials, so that messages show them without user, query and fragment, and no message of
 a filesystem is passed on.
@@ -14,8 +16,11 @@ a filesystem is passed on.
 from __future__ import annotations
 
 import atexit
+import codecs
+import csv
 import fnmatch
 import glob
+import io
 import json
 import os
 import re
@@ -26,13 +31,13 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path, PurePosixPath
-from typing import Any, Final
+from typing import Any, BinaryIO, ClassVar, Final
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -43,11 +48,442 @@ from hushsum.errors import Argument, DataRefused, FilePath, Parameter, UsageErro
 
 from ._arrow import choose_columns, is_any_list, is_number_type, is_text, numbers_of, pyarrow, quietly
 from ._arrow_stream import read_stream
-from ._cell_format import PLAIN, CellFormat, with_column, without_missing
-from ._csv import COMPRESSIONS, CsvSource
+from ._cell_format import PLAIN, CellFaults, CellFormat, with_column, without_missing
 from ._decoder_worker import HEADER, receive_exactly
 from ._decoder_worker import __file__ as _WORKER
-from ._source import Source
+
+Names = Sequence[str]
+
+
+class Source:
+    """A file of one format, which is read once.
+
+    Attributes
+    ----------
+    column_names : list of str
+        Every column of the file.
+    faults : CellFaults
+        What was refused of the batches so far; a batch is counted when the next one is requested.
+    progress : float or None
+        The fraction that has been read; None if the length is unknown.
+    typed : bool
+        Whether columns have types of their own. Otherwise a cell that is not read as a number comes as text
+        that somebody wrote.
+    """
+
+    typed: ClassVar[bool] = False
+    column_names: list[str]
+
+    def __init__(self, name: str, cells: CellFormat, *, place: str = "row", first: int = 1) -> None:
+        self.name, self.cells = name, cells
+        self.faults = CellFaults(name, cells, place=place, first=first)
+        self.progress: float | None = 0.0
+        self.closing = ExitStack()
+        self.columns: list[str] = []
+        self.numbers: Names = ()
+        self.set_column: str | None = None
+        self.mixed = False
+        self.days: Mapping[str, str | None] = {}
+
+    def choose(
+        self,
+        columns: Names,
+        numbers: Names = (),
+        set_column: str | None = None,
+        *,
+        mixed: bool = False,
+        days: Mapping[str, str | None] | None = None,
+    ) -> None:
+        """Choose what is read, and check the types of columns where the format states them before reading.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            All of them: of ``numbers``, of sets, and of others, such as ids, labels and text.
+        numbers : sequence of str
+            Those that become numbers.
+        set_column : str, optional
+            The one that becomes lists of integers.
+        mixed : bool
+            Whether text in a column of numbers may stand for a missing one, and columns have numbers, text
+            or truth values alone, or dates where they are in ``days``.
+        days : mapping of str to str, optional
+            The columns of mixed ones that hold dates, with the pattern that their text has, None for ISO.
+        """
+        self.columns, self.numbers = list(columns), numbers
+        self.set_column, self.mixed, self.days = set_column, mixed, days or {}
+        self.check_types()
+
+    def check_types(self) -> None:
+        """Refuse chosen columns that cannot be read as they were chosen."""
+
+    def batches(self) -> Generator[Any, None, None]:
+        """Batches that have the chosen columns at least; raises DataRefused for what cannot be read."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Close the file."""
+        self.closing.close()
+
+    def check_names(self, names: Names) -> None:
+        """Refuse a first line or row that does not name the columns: it would be a record.
+
+        Raises
+        ------
+        DataRefused
+            if one of the names is a number.
+        UsageError
+            if a name occurs twice.
+        """
+        if any(map(_is_number, names)):
+            raise DataRefused(
+                ("the first line of ", FilePath(self.name), " must name the columns"),
+                got="numbers",
+                remedy="add a header, with names that are not numbers",
+            )
+        if len(set(names)) != len(names):
+            raise UsageError(
+                ("the columns of ", FilePath(self.name), " must have distinct names"),
+                remedy="rename them; if titles or notes stand above the header, remove these lines",
+            )
+
+
+def _is_number(name: str) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
+
+
+_BLOCK: Final = 1 << 16
+
+
+class TextInUtf8:
+    """Bytes of a file in another encoding, as UTF-8.
+
+    Arrow has such a stream too, which keeps its buffers where bytes cannot be decoded.
+
+    Examples
+    --------
+    >>> import io
+    >>> text = TextInUtf8(io.BytesIO("größe;1".encode("windows-1252")), "windows-1252")
+    >>> text.read(3), text.read()
+    (b'gr\\xc3', b'\\xb6\\xc3\\x9fe;1')
+    """
+
+    def __init__(self, source: Any, encoding: str) -> None:
+        self._source = source
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._ready = b""
+        self._ended = False
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes, as many as requested unless the file ends.
+
+        Raises
+        ------
+        UnicodeError
+            if bytes are not of the encoding.
+        """
+        parts = [self._ready]
+        length = len(self._ready)
+        while not self._ended and (size < 0 or length < size):
+            piece = bytes(self._source.read(_BLOCK))
+            self._ended = not piece
+            parts.append(self._decoder.decode(piece, final=self._ended).encode())
+            length += len(parts[-1])
+        found = b"".join(parts)
+        end = len(found) if size < 0 else size
+        self._ready = found[end:]
+        return found[:end]
+
+
+class CountedLines(io.RawIOBase):
+    """Bytes that were read already, then those of a file; and how many lines they are so far.
+
+    Parameters
+    ----------
+    start : bytes
+    rest : binary file
+    empty : bool
+        Whether an empty line is one, too.
+
+    Privacy
+    -------
+    A quote that is not closed makes a reader of CSV take the lines after it for one cell, up to the next
+    quote: one record would remove others, in a column that nobody chose and nobody sees. Cells that contain
+    line ends are read or not by where a block of the file ends, which depends on the records before them. So
+    a file is refused unless each line is a record (:meth:`check`).
+
+    Examples
+    --------
+    >>> lines = CountedLines(b"1,a\\n", io.BytesIO(b"\\r\\n2,b\\r\\n3,c"), empty=False)
+    >>> lines.read(), lines.read(), lines.lines
+    (b'1,a\\n', b'\\r\\n2,b\\r\\n3,c', 3)
+    """
+
+    def __init__(self, start: bytes, rest: Any, *, empty: bool) -> None:
+        self._start = io.BytesIO(start)
+        self._rest = rest
+        self._empty = empty
+        self._ended = 0
+        self._begun = 0
+        self._last = b"\n"
+
+    def readable(self) -> bool:
+        """True."""
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes."""
+        found = self._start.read(size) or bytes(self._rest.read(size))
+        if found:
+            self._count(found)
+        return found
+
+    @property
+    def lines(self) -> int:
+        """How many lines have been read."""
+        if not self._empty:
+            return self._begun
+        return self._ended + (self._last not in b"\r\n")
+
+    def check(self, records: int, name: str) -> None:
+        """Refuse a file of which another number of records than lines was read.
+
+        Raises
+        ------
+        DataRefused
+            in that case.
+        """
+        if self.lines != records:
+            raise DataRefused(
+                (FilePath(name), " must have one line for each record"),
+                got="a quote that is not closed, or a line end inside of a cell",
+                remedy="close the quotes, write line ends in cells as spaces, or convert the file to Parquet",
+            )
+
+    def _count(self, block: bytes) -> None:
+        before, self._last = self._last, block[-1:]
+        if b"\r" not in block and b"\n\n" not in block and before != b"\r":
+            ends = block.count(b"\n")
+            self._ended += ends
+            self._begun += ends - block.endswith(b"\n") + (before == b"\n" and block[:1] != b"\n")
+            return
+        codes = np.frombuffer(before + block, np.uint8)
+        feed, back = codes == ord("\n"), codes == ord("\r")
+        end = feed | back
+        self._begun += int(np.count_nonzero(end[:-1] & ~end[1:]))
+        # Both together are one end.
+        self._ended += int(np.count_nonzero(end[1:])) - int(np.count_nonzero(back[:-1] & feed[1:]))
+
+
+_HEADER_BYTES: Final = 1 << 20
+_FAULTY_COLUMN: Final = re.compile(r"In CSV column #(\d+)")
+_LEAST_BLOCK: Final = 1 << 16
+_SEPARATORS: Final = ",;\t|"
+_UTF_8: Final = "utf-8"
+COMPRESSIONS: Final = {".gz": "gzip", ".zst": "zstd"}
+_PACKED: Final = {"gzip": "gzipped ", "zstd": "zstd-compressed "}
+_DECLARE_ENCODING: Final[Words] = (
+    "give its encoding, such as ",
+    Argument("encoding", "windows-1252"),
+    ' (utf-16 for "Unicode text"), or save it as "CSV UTF-8"',
+)
+_OTHER_FORMATS: Final = {
+    b"\x1f\x8b": (
+        "gzipped data",
+        "unpack it first, as in: zcat FILE | …, or name a file that ends in .csv.gz",
+    ),
+    b"PAR1": ("Parquet", "give the path of a file that ends in .parquet"),
+    b"ARROW1": ("Arrow", "give the path of a file that ends in .arrow"),
+    b"PK\x03\x04": (
+        "a zip archive or workbook",
+        "give the path of a file that ends in .xlsx, or export it as CSV",
+    ),
+}
+
+
+class CsvSource(Source):
+    """A CSV file with a header, or standard input in place of None.
+
+    The header is read here and the rest by Arrow with every type given, so nothing is inferred from the first
+    block. Fields are separated by what separates the names in the header. The engine's messages quote the
+    line they fail on, and none of them is passed on.
+    """
+
+    def __init__(self, file: Path | None, name: str, batch_bytes: int, cells: CellFormat = PLAIN) -> None:
+        super().__init__(name, cells, place="line", first=2)
+        self._raw: BinaryIO = sys.stdin.buffer if file is None else file.open("rb")
+        self._size = None if file is None else file.stat().st_size
+        if file is not None:
+            self.closing.callback(self._raw.close)
+        compression = None if file is None else COMPRESSIONS.get(file.suffix.lower())
+        text: Any = self._raw
+        if compression:
+            text = pyarrow().input_stream(text, compression=compression)
+        self._text = text if cells.encoding == _UTF_8 else TextInUtf8(text, cells.encoding)
+        self._block = max(batch_bytes, _LEAST_BLOCK)
+        try:
+            self._rest = self._read_header("" if compression is None else _PACKED[compression])
+        except BaseException:
+            self.close()
+            raise
+
+    def batches(self) -> Generator[Any, None, None]:
+        """Read block by block; all columns as text, since people write numbers in many ways."""
+        module, text = pyarrow("csv"), pyarrow().string()
+        # An empty line of a file with one column is a record without a value: skipping it would change the
+        # number of records, which is public where a record may be replaced.
+        empty = len(self.column_names) == 1
+        lines, records = CountedLines(self._rest, self._text, empty=empty), 0
+        try:
+            reader = module.open_csv(
+                pyarrow().PythonFile(lines, mode="r"),
+                read_options=module.ReadOptions(
+                    column_names=self.column_names, block_size=self._block, use_threads=False
+                ),
+                parse_options=module.ParseOptions(delimiter=self._separator, ignore_empty_lines=not empty),
+                convert_options=module.ConvertOptions(
+                    include_columns=self.columns,
+                    column_types=dict.fromkeys(self.columns, text),
+                    null_values=[""],
+                    strings_can_be_null=True,
+                ),
+            )
+            with reader:
+                for batch in reader:
+                    records += batch.num_rows
+                    self._note_progress()
+                    yield self._converted(batch)
+                    self.faults.end_batch(batch.num_rows)
+        except UnicodeError:
+            refusal = self._wrongly_encoded()
+        except (pyarrow().ArrowException, OSError, EOFError) as error:
+            if str(error).startswith("Empty CSV file"):
+                return  # A header alone, with which the stream of records deals.
+            fault = _FAULTY_COLUMN.match(str(error))
+            if fault is None:
+                refusal = self._unreadable(
+                    ": every line must have as many fields as the header, separated in the same way, and be "
+                    "shorter than a batch"
+                )
+            else:
+                column = self.column_names[int(fault.group(1))]
+                refusal = DataRefused(
+                    (f"column {column!r} of ", FilePath(self.name), " must be text in UTF-8"),
+                    got="other bytes",
+                    remedy=_DECLARE_ENCODING,
+                )
+        else:
+            lines.check(records, self.name)
+            return
+        # Raised outside the handler, so that the engine's message is not its context either.
+        raise refusal
+
+    def _note_progress(self) -> None:
+        self.progress = min(1.0, self._raw.tell() / self._size) if self._size else None
+
+    def _read_header(self, packing: str) -> bytes:
+        """Read the names of the columns; returns the bytes that were read after their line."""
+        try:
+            start = bytes(self._text.read(_HEADER_BYTES)).removeprefix(codecs.BOM_UTF8)
+        except UnicodeError:
+            raise self._wrongly_encoded() from None
+        except (OSError, EOFError, pyarrow().ArrowException):
+            raise self._unreadable(packing=packing, remedy="check what wrote it") from None
+        self._note_progress()
+        for magic, (kind, remedy) in _OTHER_FORMATS.items():
+            if start.startswith(magic):
+                raise DataRefused((FilePath(self.name), " must be CSV"), got=kind, remedy=remedy)
+        if not start.strip():
+            raise DataRefused(
+                (FilePath(self.name), " must have a header and records"),
+                got="an empty file",
+                remedy="check what wrote it",
+            )
+        line, ending, rest = _first_line(start)
+        if not line.strip():
+            raise DataRefused(
+                ("the first line of ", FilePath(self.name), " must name the columns"),
+                got="an empty line",
+                remedy="remove what stands above the header",
+            )
+        try:
+            header = line.decode()
+            # What separates the names outside of quotes most often; a comma if nothing does.
+            self._separator = max(_SEPARATORS, key="".join(header.split('"')[::2]).count)
+            # Blanks around a name are not seen or typed; those around numbers do not count either.
+            read = next(csv.reader([header], strict=True, delimiter=self._separator))
+            self.column_names = [name.strip() for name in read]
+        except (UnicodeDecodeError, csv.Error) as error:
+            if isinstance(error, csv.Error) and b"\r" in line and b"\0" not in line:
+                raise DataRefused(
+                    (FilePath(self.name), " cannot be read as CSV: its lines must end in a line feed"),
+                    got="carriage returns alone",
+                    remedy="save it with the line ends of Windows or Unix",
+                ) from None
+            raise self._unreadable(
+                ": its first line must be a header in UTF-8", remedy=_DECLARE_ENCODING
+            ) from None
+        # A file without a header would have its first record taken for names, and shown in messages.
+        self.check_names(self.column_names)
+        if not ending and len(start) == _HEADER_BYTES:
+            raise self._unreadable(": its first line is too long for a header")
+        return rest
+
+    def _unreadable(self, why: str = "", *, packing: str = "", remedy: Words | None = None) -> DataRefused:
+        return DataRefused((FilePath(self.name), f" cannot be read as {packing}CSV{why}"), remedy=remedy)
+
+    def _wrongly_encoded(self) -> DataRefused:
+        """The refusal of bytes that the declared encoding does not have."""
+        return DataRefused(
+            (FilePath(self.name), f" must be text in {self.cells.encoding}"),
+            got="other bytes",
+            remedy=("check ", Argument("encoding"), ', or save it as "CSV UTF-8"'),
+        )
+
+    def _converted(self, batch: Any) -> Any:
+        """The batch with numbers and sets in place of the text that writes them."""
+        for column in self.numbers:
+            text = batch.column(column)
+            if self.mixed:
+                text = without_missing(text, self.cells.markers)
+            numbers = self.cells.read(text, column, self.faults, separator=self._separator)
+            batch = with_column(batch, column, numbers)
+        if self.set_column is None:
+            return batch
+        return with_column(batch, self.set_column, _sets_of(batch.column(self.set_column), self.set_column))
+
+
+def _sets_of(text: Any, column: str) -> Any:
+    """The lists of integers that text writes."""
+    pa, compute = pyarrow(), pyarrow("compute")
+    words = compute.split_pattern_regex(compute.fill_null(text, ""), r"[;\s]+")
+    members, owners = words.flatten(), compute.list_parent_indices(words)
+    written = compute.not_equal(members, "")
+    refusal = DataRefused(
+        f"column {column!r} must have integers separated by spaces or semicolons",
+        got="something else",
+        remedy="number the members with a public list of them",
+    )
+    values = quietly(lambda: members.filter(written).cast(pa.int64()), lambda _: refusal, pa.ArrowInvalid)
+    owners = owners.filter(written).to_numpy()
+    offsets = np.searchsorted(owners, np.arange(len(text) + 1)).astype(np.int32)
+    return pa.ListArray.from_arrays(offsets, values)
+
+
+def _first_line(start: bytes) -> tuple[bytes, bytes, bytes]:
+    """Split at the first line end that is not inside quotes."""
+    end = -1
+    while True:
+        end = start.find(b"\n", end + 1)
+        if end < 0:
+            return start, b"", b""
+        if start.count(b'"', 0, end) % 2 == 0:
+            return start[:end].removesuffix(b"\r"), b"\n", start[end + 1 :]
+
 
 _MOST_BYTES: Final = 1 << 30
 # Environment variables for the process; it has no use for keys and tokens, which others may contain.
