@@ -462,6 +462,8 @@ def _part_from_json(found: Any) -> Part:
         return Argument(str(found["argument"]), found.get("value", ...))
     if isinstance(found, Mapping) and "parameter" in found:
         return Parameter(str(found["parameter"]))
+    if isinstance(found, Mapping) and "file" in found:
+        return FilePath(str(found["file"]), str(found["service"]), bool(found["quoted"]))
     if isinstance(found, Mapping):
         names = ("python", "command_line", "service")
         return PerSurface(*(str(found.get(each, "")) for each in names))
