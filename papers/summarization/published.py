@@ -270,13 +270,11 @@ class MarginalSums:
         places = (np.clip(vectors, -1.0, 1.0) + 1.0) * (self.steps / 2.0)
         low = np.floor(places)
         rounded = np.minimum(low + (rng.random(places.shape) < places - low), self.steps)
-        result: Integers = rounded.astype(np.int64)
-        return result
+        return np.asarray(rounded, np.int64)
 
     def means(self) -> Floats:
         """The mean of each marginal, in [−1, 1]."""
-        result: Floats = self._weights @ self.grid
-        return result
+        return self._weights @ self.grid
 
     def improve(
         self,

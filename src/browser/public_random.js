@@ -257,7 +257,7 @@ export function derivedSeed(purpose, seed, number) {
 const BITS = 32;
 
 // Direction numbers of Joe and Kuo, copyright (c) 2008, Frances Y. Kuo and Stephen Joe; their licence stands in
-// src/hushsum/kernels/_sobol.py.
+// src/hushsum/kernels/_public_randomness.py.
 const JOE_KUO = [
   [3, 1], [7, 1, 3], [11, 1, 3, 1], [13, 1, 1, 1], [19, 1, 1, 3, 3], [25, 1, 3, 5, 13], [37, 1, 1, 5, 5, 17],
   [41, 1, 1, 5, 5, 5], [47, 1, 1, 7, 11, 19], [55, 1, 1, 5, 1, 1], [59, 1, 1, 1, 3, 11], [61, 1, 3, 5, 5, 31],

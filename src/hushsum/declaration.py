@@ -184,16 +184,9 @@ class Parameter:
         if self.at_least is not None and self.at_most is not None:
             ends = [f"from {self.at_least:g} to {self.at_most:g}"]
         else:
-            ends = [
-                f"{word} {end:g}"
-                for word, end in (
-                    ("of at least", self.at_least),
-                    ("above", self.above),
-                    ("at most", self.at_most),
-                    ("below", self.below),
-                )
-                if end is not None
-            ]
+            words_of = ("of at least", "above", "at most", "below")
+            limits = (self.at_least, self.above, self.at_most, self.below)
+            ends = [f"{word} {end:g}" for word, end in zip(words_of, limits, strict=True) if end is not None]
         text = " ".join([kind, " and ".join(ends)]).rstrip()
         return f"{text} or {words}" if words else text
 

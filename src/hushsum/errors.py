@@ -1,4 +1,4 @@
-"""Every error Hushsum raises on purpose.
+"""Every error Hushsum raises on purpose, and its text.
 
 ::
 
@@ -28,69 +28,24 @@
     └── RepeatedRecords       files with equal contents are counted, each of them
 
 An error is data: ``parameter``, ``rule``, ``got`` and ``remedy``, and the ``kind``, the exit code and the
-HTTP status of its class. Each surface renders them in its own spelling: ``str(error)`` in that of Python,
+HTTP status of its class. The rule and the remedy are phrases, of which some parts, such as the name of a
+parameter, are spelled as Python, a command line or the service does: ``str(error)`` in that of Python,
 ``error.words(surface)`` in that of a command line or of the service. The service's problem documents and the
 exceptions that the client raises are made from the same table, ``KINDS``. No error contains a data value.
 """
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import EllipsisType
 from typing import Any, ClassVar, Final
 
-from hushsum.error_text import (
-    PYTHON,
-    SERVICE,
-    Argument,
-    FilePath,
-    Parameter,
-    Part,
-    PerSurface,
-    Surface,
-    Words,
-    parts_of,
-    render,
-    words_as_json,
-    words_from_json,
-)
-
-__all__ = [
-    "KINDS",
-    "PYTHON",
-    "SERVICE",
-    "AlreadyPublished",
-    "AlreadyReleased",
-    "Argument",
-    "BudgetExhausted",
-    "ClaimError",
-    "CounterOverflow",
-    "DataRefused",
-    "FilePath",
-    "FileRefused",
-    "HushsumError",
-    "IncompatibleTallies",
-    "LedgerUnavailable",
-    "Parameter",
-    "Part",
-    "PeerLost",
-    "PeerRefused",
-    "PerSurface",
-    "PublicAssumption",
-    "QuestionsSpent",
-    "QuotaExceeded",
-    "RepeatedSpending",
-    "SecretRefused",
-    "ServiceRefused",
-    "StreamInUse",
-    "Surface",
-    "SuspiciousParameter",
-    "UsageError",
-    "Words",
-    "error_from_json",
-    "render",
-    "shown",
-]
+KINDS: Final[dict[str, type[HushsumError]]] = {}
+"""The table: every class by its stable name, with its exit code and HTTP status."""
 
 
 class HushsumError(Exception):
@@ -128,6 +83,12 @@ class HushsumError(Exception):
     rule: Words
     got: str | None
     remedy: Words | None
+
+    def __init_subclass__(cls, *, kind: str, exit_code: int | None = None, status: int | None = None) -> None:
+        super().__init_subclass__()
+        cls.kind, KINDS[kind] = kind, cls
+        cls.exit_code = cls.exit_code if exit_code is None else exit_code
+        cls.status = cls.status if status is None else status
 
     def __init__(
         self,
@@ -179,42 +140,30 @@ class HushsumError(Exception):
         }
 
 
-class UsageError(HushsumError, ValueError):
+KINDS[HushsumError.kind] = HushsumError
+
+
+class UsageError(HushsumError, ValueError, kind="parameter-refused", exit_code=2, status=422):
     """A parameter breaks a rule that does not depend on the data."""
 
-    kind = "parameter-refused"
-    exit_code = 2
-    status = 422
 
-
-class ClaimError(UsageError):
+class ClaimError(UsageError, kind="claim-refused"):
     """A privacy parameter, or a combination of them, cannot be claimed."""
 
-    kind = "claim-refused"
 
-
-class QuestionsSpent(UsageError):
+class QuestionsSpent(UsageError, kind="questions-spent", status=409):
     """A served function has answered as many distinct points as it may; those it continues to answer."""
 
-    kind = "questions-spent"
-    status = 409
 
-
-class StreamInUse(UsageError):
+class StreamInUse(UsageError, kind="stream-in-use", status=409):
     """Another process has the stream open; it can be opened when that process has closed it."""
 
-    kind = "stream-in-use"
-    status = 409
 
-
-class AlreadyPublished(UsageError):
+class AlreadyPublished(UsageError, kind="already-published", status=409):
     """A release with this key reached its reader before; it is neither drawn nor delivered again.
 
     ``sha256`` is that of the bytes that were published.
     """
-
-    kind = "already-published"
-    status = 409
 
     def __init__(
         self, subject: Words | None = "", rule: Words | None = None, *, sha256: str = "", **about: Any
@@ -227,115 +176,62 @@ class AlreadyPublished(UsageError):
         return super().as_json() | {"sha256": self.sha256}
 
 
-class AlreadyReleased(UsageError, AttributeError):
+class AlreadyReleased(UsageError, AttributeError, kind="already-released", status=409):
     """A model that was released takes no more records: its release was paid for once, as it is.
 
     An ``AttributeError`` too, because from the release on a model has no ``partial_fit``: ``hasattr`` returns
     False.
     """
 
-    kind = "already-released"
-    status = 409
 
-
-class QuotaExceeded(UsageError):
+class QuotaExceeded(UsageError, kind="quota-exceeded", status=409):
     """An owner would keep more in a service than one owner may."""
 
-    kind = "quota-exceeded"
-    status = 409
 
-
-class BudgetExhausted(HushsumError):
+class BudgetExhausted(HushsumError, kind="budget-exhausted", exit_code=3, status=409):
     """The ledger has less left than the release would spend; nothing was released."""
 
-    kind = "budget-exhausted"
-    exit_code = 3
-    status = 409
 
-
-class LedgerUnavailable(HushsumError):
+class LedgerUnavailable(HushsumError, kind="ledger-unavailable", status=503):
     """The ledger, or the mark that goes with it, could not be reached or written; repeat with the same
     key.
     """
 
-    kind = "ledger-unavailable"
-    status = 503
 
-
-class ServiceRefused(HushsumError):
+class ServiceRefused(HushsumError, kind="service-refused", status=502):
     """A remote service cannot be reached, does not know the token, or refuses the request."""
 
-    kind = "service-refused"
-    status = 502
 
-
-class IncompatibleTallies(HushsumError):
+class IncompatibleTallies(HushsumError, kind="incompatible-tallies", exit_code=4, status=409):
     """Two tallies have different fingerprints, so their sum would mean nothing."""
 
-    kind = "incompatible-tallies"
-    exit_code = 4
-    status = 409
 
-
-class FileRefused(HushsumError):
+class FileRefused(HushsumError, kind="file-refused", exit_code=5, status=422):
     """A file is damaged, of a later version, or of another kind."""
 
-    kind = "file-refused"
-    exit_code = 5
-    status = 422
 
-
-class DataRefused(HushsumError, ValueError):
+class DataRefused(HushsumError, ValueError, kind="data-refused", exit_code=6, status=422):
     """Records break a rule; the tally is as it was before."""
 
-    kind = "data-refused"
-    exit_code = 6
-    status = 422
 
-
-class CounterOverflow(DataRefused):
+class CounterOverflow(DataRefused, kind="counter-overflow"):
     """A counter would leave the range of its integers; the tally is as it was before."""
 
-    kind = "counter-overflow"
 
-
-class PeerRefused(HushsumError):
+class PeerRefused(HushsumError, kind="peer-refused", status=502):
     """Another party of a protocol broke a rule, or does not hold the key that it should."""
 
-    kind = "peer-refused"
-    status = 502
 
-
-class PeerLost(HushsumError):
+class PeerLost(HushsumError, kind="peer-lost", status=504):
     """Another party of a protocol cannot be reached, or went away; the run can be resumed."""
 
-    kind = "peer-lost"
-    status = 504
 
-
-class SecretRefused(HushsumError, TypeError):
+class SecretRefused(HushsumError, TypeError, kind="secret-refused", exit_code=2):
     """Something secret was about to leave through an interface meant for public things."""
-
-    kind = "secret-refused"
-    exit_code = 2
-
-
-def _classes(root: type[HushsumError]) -> Iterator[type[HushsumError]]:
-    yield root
-    for each in root.__subclasses__():
-        yield from _classes(each)
-
-
-KINDS: Final[dict[str, type[HushsumError]]] = {each.kind: each for each in _classes(HushsumError)}
-"""The table: every class by its stable name, with its exit code and HTTP status."""
 
 
 # What the service refuses before a call of the library: the caller's usage too.
-_REQUEST_KINDS: Final[dict[str, type[HushsumError]]] = {
-    "request-refused": UsageError,
-    "not-confirmed": UsageError,
-    "unknown-analyst": UsageError,
-}
+_REQUEST_KINDS: Final = dict.fromkeys(("request-refused", "not-confirmed", "unknown-analyst"), UsageError)
 
 
 def error_from_json(kind: str, about: Mapping[str, Any]) -> HushsumError:
@@ -346,7 +242,7 @@ def error_from_json(kind: str, about: Mapping[str, Any]) -> HushsumError:
     >>> type(again).__name__, str(again) == str(refused)
     ('UsageError', True)
     """
-    made = (KINDS | _REQUEST_KINDS).get(kind, ServiceRefused)
+    made = _REQUEST_KINDS.get(kind, KINDS.get(kind, ServiceRefused))
     more = {"sha256": str(about["sha256"])} if made is AlreadyPublished and "sha256" in about else {}
     parameter, got, remedy = about.get("parameter"), about.get("got"), about.get("remedy")
     return made(
@@ -399,3 +295,168 @@ def shown(value: object) -> str:
     if isinstance(value, bool | int | float) or (isinstance(value, str) and len(value) <= 40):
         return repr(value)
     return f"a {type(value).__name__}"
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """Where an error is shown, which decides how parameters are spelled.
+
+    ``options`` are the options of the command that runs, by the name of the parameter; on a command line a
+    parameter without an option keeps its name.
+
+    Examples
+    --------
+    >>> COMMAND_LINE = Surface("command line", {"allow_large_delta": "--allow-large-delta"})
+    >>> [each.parameter("allow_large_delta") for each in (PYTHON, COMMAND_LINE, SERVICE)]
+    ['allow_large_delta', '--allow-large-delta', 'allow_large_delta']
+    """
+
+    name: str
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def parameter(self, name: str) -> str:
+        """The name of a parameter."""
+        return self.options.get(name, name)
+
+
+PYTHON: Final = Surface("python")
+SERVICE: Final = Surface("service")
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """The name of a parameter inside a rule or a remedy."""
+
+    name: str
+
+    def words(self, surface: Surface) -> str:
+        """The name of the argument, option or JSON field."""
+        return surface.parameter(self.name)
+
+    def as_json(self) -> dict[str, Any]:
+        """Its fields, as a problem document has them."""
+        return {"parameter": self.name}
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """A parameter with a value to give, inside a rule or a remedy; ``...`` is any value.
+
+    >>> Argument("delta", 1e-6).words(PYTHON), Argument("delta", 0.001).words(SERVICE)
+    ('delta=1e-6', '"delta": 0.001')
+    """
+
+    name: str
+    value: bool | float | str | EllipsisType = ...
+
+    def words(self, surface: Surface) -> str:
+        """The argument, option or JSON field."""
+        name = surface.parameter(self.name)
+        if surface.name == PYTHON.name:
+            return f"{name}=..." if self.value is ... else f"{name}={_written(self.value)}"
+        if self.value is ... or self.value is True:
+            return name
+        if surface.name == SERVICE.name:
+            return f"{json.dumps(name)}: {json.dumps(self.value)}"
+        return f"{name} {self.value if isinstance(self.value, str) else _written(self.value)}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Its fields, as a problem document has them."""
+        return {"argument": self.name} | ({} if self.value is ... else {"value": self.value})
+
+
+def _written(value: bool | float | str) -> str:
+    """A value as people write it: 1e-6, not 1e-06."""
+    return re.sub(r"e([+-])0+(?=[0-9])", r"e\1", repr(value)) if isinstance(value, float) else repr(value)
+
+
+@dataclass(frozen=True, slots=True)
+class PerSurface:
+    """A phrase that differs by more than the spelling of a parameter, such as the call or command to use.
+
+    >>> PerSurface("read it with hushsum.load", "query it with: hushsum query", "query it").words(SERVICE)
+    'query it'
+    """
+
+    python: str
+    command_line: str
+    service: str
+
+    def words(self, surface: Surface) -> str:
+        """The phrase of this surface."""
+        known = {PYTHON.name: self.python, SERVICE.name: self.service}
+        return known.get(surface.name, self.command_line)
+
+    def as_json(self) -> dict[str, Any]:
+        """Its fields, as a problem document has them."""
+        return {"python": self.python, "command_line": self.command_line, "service": self.service}
+
+
+@dataclass(frozen=True, slots=True)
+class FilePath:
+    """The path of a file or folder. The service shows names alone, not the paths of its own machine.
+
+    >>> FilePath("/srv/a.tally").words(PYTHON), FilePath("/srv/a.tally").words(SERVICE)
+    ('/srv/a.tally', 'the file')
+    """
+
+    path: str | os.PathLike[str]
+    service: str = "the file"
+    quoted: bool = False
+
+    def words(self, surface: Surface) -> str:
+        """The path, or what the service calls it."""
+        path = os.fspath(self.path)
+        if surface.name == SERVICE.name and os.sep in path:
+            return self.service
+        return repr(path) if self.quoted else path
+
+    def as_json(self) -> str:
+        """What the service calls it: a problem document leaves the machine."""
+        return self.words(SERVICE)
+
+
+Part = str | Parameter | Argument | PerSurface | FilePath
+Words = Part | tuple[Part, ...]
+"""A phrase: text, and parts that each surface spells in its own way."""
+
+
+def render(words: Words, surface: Surface) -> str:
+    """A phrase as a surface shows it.
+
+    >>> render(("declare ", Argument("population"), ", or a smaller delta"), PYTHON)
+    'declare population=..., or a smaller delta'
+    """
+    return "".join(each if isinstance(each, str) else each.words(surface) for each in parts_of(words))
+
+
+def parts_of(words: Words) -> tuple[Part, ...]:
+    """A phrase as its parts."""
+    return words if isinstance(words, tuple) else (words,)
+
+
+def words_as_json(words: Words) -> Any:
+    """A phrase in a problem document; `words_from_json` reads it."""
+    if isinstance(words, tuple):
+        return [words_as_json(each) for each in words]
+    return words if isinstance(words, str) else words.as_json()
+
+
+def words_from_json(found: Any) -> Words:
+    """The phrase in a problem document."""
+    if isinstance(found, list):
+        return tuple(_part_from_json(each) for each in found)
+    return _part_from_json(found)
+
+
+def _part_from_json(found: Any) -> Part:
+    if isinstance(found, Mapping) and "argument" in found:
+        return Argument(str(found["argument"]), found.get("value", ...))
+    if isinstance(found, Mapping) and "parameter" in found:
+        return Parameter(str(found["parameter"]))
+    if isinstance(found, Mapping) and "file" in found:
+        return FilePath(str(found["file"]), str(found["service"]), bool(found["quoted"]))
+    if isinstance(found, Mapping):
+        names = ("python", "command_line", "service")
+        return PerSurface(*(str(found.get(each, "")) for each in names))
+    return str(found)

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from hushsum.parties.summarization import AUCTION, CuratorState, SummaryFeatures, plan_terms, release_target
-from hushsum.privacy import _draws as draws
+from hushsum.privacy import _calibration as draws
 from hushsum.privacy import release_noise
 from hushsum.privacy.noise import NoiseSource, flip, flip_log_odds, independent_places, log_odds_coins
 from tests.source_trees import source_trees
@@ -163,9 +163,9 @@ OTHER_RANDOMNESS = {
     "tables/_base.py": "products of a reading's coefficients, for covariances of answers",
     "tables/_grid.py": "places of records and queries at which the error of a reading is bounded",
     "methods/_grid.py": "predictions: simulated queries",
-    "baselines/_weighted_points.py": "public seeds: which candidates are listed, where the points lie",
+    "baselines/_real_functions.py": "public seeds: which candidates are listed, where the points lie",
     "methods/_landmarks.py": "a public seed: points drawn from the released tree",
-    "releases/_table_answers.py": "simulated noise, for the width of simultaneous intervals",
+    "releases/_tables.py": "simulated noise, for the width of simultaneous intervals",
     "records/_declared_columns.py": "synthetic values, drawn from labels that were released",
     "service/http/routes/datasets.py": "made-up records, public by construction",
 }

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 import hushsum as hs
 from hushsum.auditing import audited_bases, basis_cases, basis_in_words, counted, pool_for
-from hushsum.baselines._weighted_points import SCALE, Family, answers_of, dependence_score
+from hushsum.baselines._real_functions import SCALE, Family, answers_of, dependence_score
 from hushsum.kernels import Batch
 from hushsum.methods import SCORE_SENSITIVITY, VOTE_SENSITIVITY, Ranks, count_votes, rank_sensitivity
 from hushsum.privacy import PERSON, Relation, ReleaseRequest, Sensitivity

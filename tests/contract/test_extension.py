@@ -20,7 +20,7 @@ import hushsum as hs
 from hushsum import methods
 from hushsum._types import Floats
 from hushsum.kernels import COLUMNS, Batch, ColumnKernel, ColumnProfile, Kernel, Profile, ProfileKernel
-from hushsum.kernels import _base as kernels
+from hushsum.kernels import _kernels as kernels
 from hushsum.methods import Method, Option, PredictionRequest
 from hushsum.methods import _method as registry
 from hushsum.privacy import Relation, Sensitivity

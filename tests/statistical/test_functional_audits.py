@@ -35,8 +35,8 @@ from hushsum.auditing._statistics import (
 )
 from hushsum.methods import Machines, fit_machines, perturbed_machines, svm_sensitivity
 from hushsum.methods._feature_functions import NoisyWeights
-from hushsum.privacy import IntegerNoise, Promise, Relation, Sensitivity, _draws, standard_normal
-from hushsum.privacy import _functional_perturbation as functional_perturbation
+from hushsum.privacy import IntegerNoise, Promise, Relation, Sensitivity, _calibration, standard_normal
+from hushsum.privacy import noise as samplers
 from hushsum.privacy.noise import NoiseSource, discrete_gaussian
 from hushsum.secret_functions import GaussianPath, MemoryStore, ServedFunction
 from hushsum.secret_functions import _audit_cases as served
@@ -122,12 +122,12 @@ def halve(monkeypatch: pytest.MonkeyPatch, factor: float = 0.5) -> None:
 
     monkeypatch.setattr(IntegerNoise, "draw", tally)
     monkeypatch.setattr(
-        _draws,
+        samplers,
         "discrete_gaussian",
         lambda size, variance, source: discrete_gaussian(size, variance * square, source),
     )
     monkeypatch.setattr(
-        _draws, "standard_normal", lambda size, source: factor * standard_normal(size, source)
+        _calibration, "standard_normal", lambda size, source: factor * standard_normal(size, source)
     )
 
 
@@ -210,7 +210,7 @@ class TestPlantedFaults:
 
     def test_a_posterior_with_the_width_of_the_range_forgotten(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """B taken as half the range: half the noise."""
-        right = functional_perturbation.lattice_variance
+        right = _calibration.lattice_variance
         monkeypatch.setattr(
             "hushsum.methods._feature_functions.lattice_variance",
             lambda l2, *rest, **options: right(l2 // 2, *rest, **options),

@@ -20,7 +20,7 @@ from scipy.special import betaincinv
 import hushsum as hs
 from hushsum.baselines import histogram, kme, mwem, pfda, privbayes
 from hushsum.privacy import IntegerNoise, exact
-from hushsum.privacy import _draws as draws
+from hushsum.privacy import _calibration as draws
 from hushsum.privacy.noise import NoiseSource
 
 Release = Callable[[Any, int], Any]

@@ -18,33 +18,16 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum._types import Floats
+from hushsum import kernels, tables
+from hushsum._types import Floats, Integers
 from hushsum.declaration import shows_keywords
 from hushsum.errors import PerSurface, UsageError
-from hushsum.kernels import (
-    GAUSSIAN,
-    PRODUCT,
-    Batch,
-    ColumnKernel,
-    ColumnProfile,
-    Kernel,
-    ProfileKernel,
-    integer_seed,
-    normals,
-    one_of,
-    positive_integer,
-    positive_number,
-    row_words,
-    uniforms,
-)
+from hushsum.kernels import Batch, ColumnKernel, ColumnProfile, Kernel, ProfileKernel
 from hushsum.methods import BoxKeywords, Method, boxed_tally
 from hushsum.methods import register as register_method
 from hushsum.privacy import Relation, Sensitivity
 from hushsum.records import Bounds
 from hushsum.tables import (
-    DEFAULT_SCALE,
-    HEAPED_SHARE,
-    RACE,
     Basis,
     BoxBasis,
     BoxReading,
@@ -53,18 +36,10 @@ from hushsum.tables import (
     RowAverages,
     SampledReading,
     Table,
-    blocks,
-    check_columns_of,
-    check_power,
-    contracted,
-    cosine_and_sine,
-    exponential_of_minus,
-    gaussian_width,
-    outer_products,
-    queries_of,
-    register,
 )
 from hushsum.tally import Tally
+
+__all__ = ["bernstein", "fourier_series", "hermite", "lsq_fgt", "lsq_rff", "trigonometric"]
 
 _NOTHING = 2e-8
 
@@ -81,7 +56,7 @@ def column_profile(kernel: Kernel, asker: str) -> ColumnProfile:
 
     Refuses a kernel that is not a product over columns.
     """
-    PRODUCT.check(kernel, asker)
+    kernels.PRODUCT.check(kernel, asker)
     profile = kernel.column_profile() if isinstance(kernel, ProfileKernel) else None
     assert profile is not None
     return profile
@@ -110,8 +85,7 @@ def chebyshev_coefficients(
     values = profile(half * np.cos(angle) - queries[..., np.newaxis])
     waves = np.cos(np.outer(angle, np.arange(degree + 1))) * (2.0 / nodes)
     waves[:, 0] *= 0.5
-    coefficients: Floats = values @ waves
-    return coefficients
+    return values @ waves
 
 
 def chebyshev_values(points: Floats, degree: int) -> Floats:
@@ -147,7 +121,7 @@ def box_readings(kernel: Kernel, polynomials: str, side: float, order: int, away
     if polynomials == CHEBYSHEV:
         nodes = max(_NODES, 2 * order + 2)
         return chebyshev_coefficients(column_profile(kernel, "hermite"), 0.5 * side, away, order, nodes)
-    width = math.sqrt(2.0) * gaussian_width(kernel, "the expansion in monomials")
+    width = math.sqrt(2.0) * tables.gaussian_width(kernel, "the expansion in monomials")
     z, ratio = away / width, 0.5 * side / width
     # Hermite functions by their recurrence, with the factorials and powers of the half side taken along.
     functions = [np.exp(-z * z)]
@@ -207,7 +181,7 @@ _OFFSETS = 8
 _PRIMES = (2.0, 3.0, 5.0, 7.0)
 
 
-@register
+@tables.register
 @dataclass(frozen=True, kw_only=True)
 class BoxPolynomials(BoxBasis):
     """Boxes of equal side; a record adds polynomials of its offset from the centre to its own box.
@@ -249,27 +223,24 @@ class BoxPolynomials(BoxBasis):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        one_of("polynomials", self.polynomials, FAMILIES)
-        object.__setattr__(self, "side", positive_number("side", self.side))
+        kernels.one_of("polynomials", self.polynomials, FAMILIES)
+        object.__setattr__(self, "side", kernels.positive_number("side", self.side))
         if self.order:
-            object.__setattr__(self, "order", positive_integer("order", self.order, at_most=MAX_ORDER))
+            object.__setattr__(
+                self, "order", kernels.positive_integer("order", self.order, at_most=MAX_ORDER)
+            )
         degrees = number_of_degrees(self.dim, self.order, every_column=self.every_column)
         if len(self.weights) != degrees or any(
             type(w) is not int or not 1 <= w <= self.scale for w in self.weights
         ):
-            raise UsageError(
-                "weights",
-                f"must be {degrees} integers from 1 to the scale",
-                got="others",
-                remedy=("use ", PerSurface("hushsum.hermite", "the hermite method", "the hermite method")),
-            )
+            made = PerSurface("hushsum.baselines.hermite", "the hermite method", "the hermite method")
+            rule = f"must be {degrees} integers from 1 to the scale"
+            raise UsageError("weights", rule, got="others", remedy=("use ", made))
         cells = degrees * math.prod(max(1.0, 2.0 * half / self.side + 1.0) for half in self.half.tolist())
         if cells > MAX_CELLS:
-            raise UsageError(
-                f"boxes × coefficients must be at most {MAX_CELLS}",
-                got=f"about {cells:.2g}",
-                remedy=("use wider boxes, narrower bounds, or ", RACE, ", which works in any dimension"),
-            )
+            remedy = ("use wider boxes, narrower bounds, or ", tables.RACE, ", which works in any dimension")
+            rule = f"boxes × coefficients must be at most {MAX_CELLS}"
+            raise UsageError(rule, got=f"about {cells:.2g}", remedy=remedy)
 
     @cached_property
     def boxes(self) -> tuple[int, ...]:
@@ -302,7 +273,7 @@ class BoxPolynomials(BoxBasis):
         """How many numbers a block holds for one record."""
         return 4 * (self.order + 1) * self.dim
 
-    def _add(self, table: NDArray[np.int64], records: Floats, step: int) -> None:
+    def _add(self, table: Integers, records: Floats, step: int) -> None:
         box = np.zeros(len(records), np.int64)
         values = []
         for column, number in enumerate(self.boxes):
@@ -329,7 +300,7 @@ class _Window:
     """
 
     rows: slice
-    index: NDArray[np.int64]
+    index: Integers
     near: NDArray[np.bool_]
     readings: list[Floats]
     offsets: list[Floats]
@@ -348,9 +319,9 @@ class BoxPolynomialsReading(LinearReading):
 
     def __post_init__(self) -> None:
         if self.basis.polynomials == MONOMIALS:
-            gaussian_width(self.kernel, "the expansion in monomials")
+            tables.gaussian_width(self.kernel, "the expansion in monomials")
         column_profile(self.kernel, "hermite")
-        check_columns_of(self.kernel, self.basis.dim)
+        tables.check_columns_of(self.kernel, self.basis.dim)
 
     @property
     def _published_reach(self) -> float | None:
@@ -369,8 +340,8 @@ class BoxPolynomialsReading(LinearReading):
         """For some queries at a time, the boxes around them as far as ``reach``."""
         basis = self.basis
         spans = [min(number, 2 * math.ceil(reach / basis.side) + 1) for number in basis.boxes]
-        queries = queries_of(batch)
-        for start, stop in blocks(len(batch), 4 * math.prod(spans)):
+        queries = tables.queries_of(batch)
+        for start, stop in tables.blocks(len(batch), 4 * math.prod(spans)):
             part = queries[start:stop]
             index = np.zeros((stop - start,) + (1,) * basis.dim, np.int64)
             distance = np.zeros(index.shape)
@@ -629,7 +600,7 @@ def best_weights(kernel: Kernel, side: float, order: int) -> tuple[int, ...]:
     degrees = degrees_of(kernel.dim or 1, order, every_column=False)
     share = np.array([np.prod([energy[power] for power in degree]) for degree in degrees]) ** (1.0 / 3.0)
     steps = np.maximum(np.rint(share / share.max() * _WEIGHT_STEPS), 1.0).astype(np.int64)
-    return tuple(int(step) * (DEFAULT_SCALE // _WEIGHT_STEPS) for step in steps)
+    return tuple(int(step) * (tables.DEFAULT_SCALE // _WEIGHT_STEPS) for step in steps)
 
 
 @shows_keywords(BoxKeywords)
@@ -660,16 +631,16 @@ def lsq_fgt(kernel: Kernel, *, order: int = 3, **declared: Unpack[BoxKeywords]) 
     Wagner, Naamad and Mishra, ICML 2023: offsets are within half a side, so a monomial of degree j is within
     2^−j, and the noise is for the sum of these, (2 − 2^(1−ρ))^d.
     """
-    highest = positive_integer("order", order, at_most=_MAX_PUBLISHED_ORDER) - 1
+    highest = kernels.positive_integer("order", order, at_most=_MAX_PUBLISHED_ORDER) - 1
 
     def basis(box: Bounds, names: tuple[str, ...] | None) -> BoxPolynomials:
         degrees = degrees_of(box.dim, highest, every_column=True)
         return BoxPolynomials(
             bounds=box,
             columns=names,
-            side=math.sqrt(2.0) * gaussian_width(kernel, "lsq_fgt"),
+            side=math.sqrt(2.0) * tables.gaussian_width(kernel, "lsq_fgt"),
             order=highest,
-            weights=tuple(max(1, DEFAULT_SCALE >> sum(degree)) for degree in degrees),
+            weights=tuple(max(1, tables.DEFAULT_SCALE >> sum(degree)) for degree in degrees),
             polynomials=MONOMIALS,
             every_column=True,
         )
@@ -689,7 +660,7 @@ _NEIGHBOURHOOD = 1.0
 _ROUNDING = 1.0 + 2.0**-30
 
 
-@register
+@tables.register
 @dataclass(frozen=True, kw_only=True)
 class BernsteinLattice(BoxBasis):
     """Kernel sums at (k + 1)^d lattice points of the box, interpolated by iterated Bernstein polynomials.
@@ -730,12 +701,14 @@ class BernsteinLattice(BoxBasis):
     as_published: bool = False
 
     def __post_init__(self) -> None:
-        gaussian_width(self.kernel, "bernstein")
+        tables.gaussian_width(self.kernel, "bernstein")
         super().__post_init__()
-        object.__setattr__(self, "degree", positive_integer("degree", self.degree, at_most=MAX_DEGREE))
-        iterations = positive_integer("iterations", self.iterations, at_most=MAX_ITERATIONS)
+        object.__setattr__(
+            self, "degree", kernels.positive_integer("degree", self.degree, at_most=MAX_DEGREE)
+        )
+        iterations = kernels.positive_integer("iterations", self.iterations, at_most=MAX_ITERATIONS)
         object.__setattr__(self, "iterations", iterations)
-        check_power("degree + 1", self.degree + 1, self.dim)
+        tables.check_power("degree + 1", self.degree + 1, self.dim)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -758,7 +731,7 @@ class BernsteinLattice(BoxBasis):
     def _moves(self) -> tuple[int, int]:
         if self.as_published:
             return self.scale * self.shape[1], self.scale**2 * self.shape[1]
-        width = gaussian_width(self.kernel, self.name)
+        width = tables.gaussian_width(self.kernel, self.name)
         most, squares = 1.0, 1.0
         for half in self.half.tolist():
             spacing = 2.0 * half / self.degree / width
@@ -771,13 +744,13 @@ class BernsteinLattice(BoxBasis):
         """How many numbers a block holds for one record."""
         return 2 * self.shape[1]
 
-    def _add(self, table: NDArray[np.int64], records: Floats, step: int) -> None:
-        width = gaussian_width(self.kernel, self.name)
+    def _add(self, table: Integers, records: Floats, step: int) -> None:
+        width = tables.gaussian_width(self.kernel, self.name)
         factors = []
         for column in range(self.dim):
             offset = (records[:, column, np.newaxis] - self.lattice[column]) / width
-            factors.append(exponential_of_minus(0.5 * offset * offset))
-        table[0] += step * np.floor(outer_products(factors) * self.scale).astype(np.int64).sum(axis=0)
+            factors.append(tables.exponential_of_minus(0.5 * offset * offset))
+        table[0] += step * np.floor(tables.outer_products(factors) * self.scale).astype(np.int64).sum(axis=0)
 
     def _reading(self, kernel: Kernel) -> BernsteinReading:
         return BernsteinReading(self, kernel)
@@ -803,22 +776,24 @@ class ProductReading(LinearReading, Protocol):
         """Σ over all products of the factors times the noisy coefficients."""
         coefficients = table.reshape(-1) / self.basis.scale
         answers = np.empty(len(batch))
-        for start, stop in blocks(len(batch), self._numbers_per_query()):
-            answers[start:stop] = contracted(coefficients, self._factors(queries_of(batch)[start:stop]))
+        for start, stop in tables.blocks(len(batch), self._numbers_per_query()):
+            answers[start:stop] = tables.contracted(
+                coefficients, self._factors(tables.queries_of(batch)[start:stop])
+            )
         return answers
 
     def noise_gain(self, batch: Batch) -> Floats:
         """Π over columns of Σ squares."""
         gain = np.full(len(batch), 1.0 / self.basis.scale**2)
-        for start, stop in blocks(len(batch), self._numbers_per_query()):
-            for factor in self._factors(queries_of(batch)[start:stop]):
+        for start, stop in tables.blocks(len(batch), self._numbers_per_query()):
+            for factor in self._factors(tables.queries_of(batch)[start:stop]):
                 gain[start:stop] *= (factor * factor).sum(axis=1)
         return gain
 
     def noise_covariance(self, batch: Batch) -> Floats:
         """Π over columns of inner products."""
         total = np.full((len(batch), len(batch)), 1.0 / self.basis.scale**2)
-        for factor in self._factors(queries_of(batch)):
+        for factor in self._factors(tables.queries_of(batch)):
             total *= factor @ factor.T
         return total
 
@@ -859,21 +834,21 @@ class BernsteinReading(ProductReading):
         query between points that are a bandwidth apart, a part is in no combination of those at the points:
         an error of that part of the records that equal the query.
         """
-        queries, own = queries_of(batch), variance / self.basis.scale**2
+        queries, own = tables.queries_of(batch), variance / self.basis.scale**2
         values = table.reshape(-1) / self.basis.scale
         squares = self._beyond_noise(values, own)
         smoothing, hidden = np.empty(len(batch)), np.empty(len(batch))
-        for start, stop in blocks(len(batch), 2 * self.basis.shape[1]):
+        for start, stop in tables.blocks(len(batch), 2 * self.basis.shape[1]):
             part = queries[start:stop]
             between, hidden[start:stop] = self._interpolated(part)
             smooth = self._factors(part)
-            here = np.square(contracted(values, smooth) - contracted(values, between))
+            here = np.square(tables.contracted(values, smooth) - tables.contracted(values, between))
             pairs = ((smooth, smooth, 1.0), (smooth, between, -2.0), (between, between, 1.0))
             for one, other, sign in pairs:
                 both = (np.einsum("ij,ij->i", a, b) for a, b in zip(one, other, strict=True))
                 here -= own * sign * math.prod(both)
-            smoothing[start:stop] = np.maximum(here, contracted(squares, self._around(part)))
-        unseen = HEAPED_SHARE * hidden * self.evaluate(table, batch, threads=1)
+            smoothing[start:stop] = np.maximum(here, tables.contracted(squares, self._around(part)))
+        unseen = tables.HEAPED_SHARE * hidden * self.evaluate(table, batch, threads=1)
         return np.maximum(smoothing, 0.0) + np.square(unseen)
 
     def _beyond_noise(self, values: Floats, variance: float) -> Floats:
@@ -906,7 +881,7 @@ class BernsteinReading(ProductReading):
         (n, degree + 1); and the squared length, in the kernel's space, of the part of the kernel at each
         query that is not a combination of the kernels at the lattice.
         """
-        width, seen = gaussian_width(self.kernel, self.basis.name), np.ones(len(queries))
+        width, seen = tables.gaussian_width(self.kernel, self.basis.name), np.ones(len(queries))
         weights: list[Floats] = []
         for column in range(self.basis.dim):
             half, lattice = self.basis.half[column], self.basis.lattice[column]
@@ -930,8 +905,7 @@ def bernstein_values(places: Floats, degree: int) -> Floats:
     j = np.arange(degree + 1)
     choose = gammaln(degree + 1) - gammaln(j + 1) - gammaln(degree - j + 1)
     x = places[:, np.newaxis]
-    values: Floats = np.exp(choose + xlogy(j, x) + xlog1py(degree - j, -x)).round(15)
-    return values
+    return np.exp(choose + xlogy(j, x) + xlog1py(degree - j, -x)).round(15)
 
 
 def _endless_sum(spacing: float, most: float) -> float:
@@ -997,7 +971,7 @@ _NODES_PER_WIDTH = 8
 _MAX_NODES = 1 << 14
 
 
-@register
+@tables.register
 @dataclass(frozen=True, kw_only=True)
 class TrigonometricPolynomials(BoxBasis):
     """Products of cos(r·θ) with x = cos θ in each column: Chebyshev's polynomials of the record.
@@ -1030,8 +1004,8 @@ class TrigonometricPolynomials(BoxBasis):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "terms", positive_integer("terms", self.terms, at_most=MAX_TERMS))
-        check_power("terms", self.terms, self.dim)
+        object.__setattr__(self, "terms", kernels.positive_integer("terms", self.terms, at_most=MAX_TERMS))
+        tables.check_power("terms", self.terms, self.dim)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -1051,12 +1025,12 @@ class TrigonometricPolynomials(BoxBasis):
         """How many numbers a block holds for one record."""
         return 2 * self.shape[1]
 
-    def _add(self, table: NDArray[np.int64], records: Floats, step: int) -> None:
+    def _add(self, table: Integers, records: Floats, step: int) -> None:
         factors = [
             chebyshev_values(records[:, column] / self.half[column], self.terms - 1).T
             for column in range(self.dim)
         ]
-        whole = np.rint(outer_products(factors) * self.scale).astype(np.int64)
+        whole = np.rint(tables.outer_products(factors) * self.scale).astype(np.int64)
         table[0] += step * whole.sum(axis=0)
 
     def _reading(self, kernel: Kernel) -> TrigonometricReading:
@@ -1072,7 +1046,7 @@ class TrigonometricReading(ProductReading, BoxReading):
 
     def __post_init__(self) -> None:
         column_profile(self.kernel, "trigonometric")
-        check_columns_of(self.kernel, self.basis.dim)
+        tables.check_columns_of(self.kernel, self.basis.dim)
 
     def _factors(self, queries: Floats) -> list[Floats]:
         profile, degree = column_profile(self.kernel, "trigonometric"), self.basis.terms - 1
@@ -1146,7 +1120,7 @@ MAX_FEATURES = 1 << 22
 MAX_NUMBERS = 1 << 28
 
 
-@register
+@tables.register
 @dataclass(frozen=True, kw_only=True)
 class CosineFeatures(BoxBasis):
     """√2·cos(ω·x + β) of each record for I random frequencies; a kernel sum is the mean of products.
@@ -1180,15 +1154,15 @@ class CosineFeatures(BoxBasis):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        gaussian_width(self.kernel, "lsq_rff")
+        tables.gaussian_width(self.kernel, "lsq_rff")
         super().__post_init__()
-        features = positive_integer("features", self.features, at_most=MAX_FEATURES)
+        features = kernels.positive_integer("features", self.features, at_most=MAX_FEATURES)
         object.__setattr__(self, "features", features)
         if features * (self.dim + 1) > MAX_NUMBERS:
             raise UsageError(
                 f"features × columns must be at most {MAX_NUMBERS}, got more; use fewer features"
             )
-        object.__setattr__(self, "seed", integer_seed(self.seed))
+        object.__setattr__(self, "seed", kernels.integer_seed(self.seed))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -1203,9 +1177,11 @@ class CosineFeatures(BoxBasis):
     @cached_property
     def _waves(self) -> tuple[Floats, Floats]:
         """Frequencies in turns a unit, shape (dim, I), and phases in turns, shape (I,)."""
-        words = row_words("cosine-features", self.seed, self.features, self.dim + 1)
-        width = gaussian_width(self.kernel, self.name) * (2.0 * math.pi)
-        return np.ascontiguousarray((normals(words[:, :-1]) / width).T), uniforms(words[:, -1])
+        words = kernels.row_words("cosine-features", self.seed, self.features, self.dim + 1)
+        width = tables.gaussian_width(self.kernel, self.name) * (2.0 * math.pi)
+        return np.ascontiguousarray((kernels.normals(words[:, :-1]) / width).T), kernels.uniforms(
+            words[:, -1]
+        )
 
     def numbers_per_record(self) -> int:
         """How many numbers a block holds for one record."""
@@ -1217,9 +1193,9 @@ class CosineFeatures(BoxBasis):
         turns = np.repeat(phase[np.newaxis], len(points), axis=0)
         for column in range(self.dim):
             turns += points[:, column, np.newaxis] * frequency[column]
-        return cosine_and_sine(turns)[0]
+        return tables.cosine_and_sine(turns)[0]
 
-    def _add(self, table: NDArray[np.int64], records: Floats, step: int) -> None:
+    def _add(self, table: Integers, records: Floats, step: int) -> None:
         cosine = np.clip(self.cosines(records), -1.0, 1.0)
         table[0] += step * np.rint(cosine * self.scale).astype(np.int64).sum(axis=0)
 
@@ -1241,13 +1217,13 @@ class CosineReading(SampledReading):
     def noise_gain(self, batch: Batch) -> Floats:
         """Σ (2·cos/(F·I))²."""
         gain = np.empty(len(batch))
-        for start, stop in blocks(len(batch), self.basis.numbers_per_record()):
-            gain[start:stop] = np.square(self.basis.cosines(queries_of(batch)[start:stop])).sum(axis=1)
+        for start, stop in tables.blocks(len(batch), self.basis.numbers_per_record()):
+            gain[start:stop] = np.square(self.basis.cosines(tables.queries_of(batch)[start:stop])).sum(axis=1)
         return gain * (2.0 / self.basis.scale / self.basis.features) ** 2
 
     def noise_covariance(self, batch: Batch) -> Floats:
         """Inner products of the same coefficients."""
-        cosine = self.basis.cosines(queries_of(batch))
+        cosine = self.basis.cosines(tables.queries_of(batch))
         return np.asarray(cosine @ cosine.T) * (2.0 / self.basis.scale / self.basis.features) ** 2
 
     def method_variance(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
@@ -1261,8 +1237,8 @@ class CosineReading(SampledReading):
         """The spread of the products over features."""
         values = table[0] * (2.0 / self.basis.scale)
         mean, variance = np.empty(len(batch)), np.full(len(batch), np.nan)
-        for start, stop in blocks(len(batch), self.basis.numbers_per_record()):
-            products = self.basis.cosines(queries_of(batch)[start:stop]) * values
+        for start, stop in tables.blocks(len(batch), self.basis.numbers_per_record()):
+            products = self.basis.cosines(tables.queries_of(batch)[start:stop]) * values
             mean[start:stop] = products.mean(axis=1)
             if self.basis.features > 1:
                 variance[start:stop] = products.var(axis=1, ddof=1) / self.basis.features
@@ -1270,7 +1246,7 @@ class CosineReading(SampledReading):
 
     def rows(self, table: Table, batch: Batch) -> tuple[Floats, int]:
         """The product of each feature."""
-        return self.basis.cosines(queries_of(batch)) * (table[0] * (2.0 / self.basis.scale)), 1
+        return self.basis.cosines(tables.queries_of(batch)) * (table[0] * (2.0 / self.basis.scale)), 1
 
 
 _ANYWHERE = (-1e38, 1e38)
@@ -1368,11 +1344,13 @@ def fourier_series(
 _LSQ_PAPER = "Wagner, Naamad and Mishra 2023"
 _SERIES_PAPER = "Hall, Rinaldo and Wasserman 2013"
 for _each in (
-    Method("hermite", PRODUCT, "Greengard and Strain 1991", tally=hermite, most_columns=4, sized=True),
-    Method("lsq_fgt", GAUSSIAN, _LSQ_PAPER, tally=lsq_fgt, most_columns=4),
-    Method("lsq_rff", GAUSSIAN, _LSQ_PAPER, tally=lsq_rff, needs_bounds=False),
-    Method("bernstein", GAUSSIAN, "Aldà and Rubinstein 2017", tally=bernstein, most_columns=3),
-    Method("trigonometric", PRODUCT, "Wang et al. 2016", tally=trigonometric, most_columns=3),
-    Method("fourier_series", GAUSSIAN, _SERIES_PAPER, tally=fourier_series, most_columns=3),
+    Method(
+        "hermite", kernels.PRODUCT, "Greengard and Strain 1991", tally=hermite, most_columns=4, sized=True
+    ),
+    Method("lsq_fgt", kernels.GAUSSIAN, _LSQ_PAPER, tally=lsq_fgt, most_columns=4),
+    Method("lsq_rff", kernels.GAUSSIAN, _LSQ_PAPER, tally=lsq_rff, needs_bounds=False),
+    Method("bernstein", kernels.GAUSSIAN, "Aldà and Rubinstein 2017", tally=bernstein, most_columns=3),
+    Method("trigonometric", kernels.PRODUCT, "Wang et al. 2016", tally=trigonometric, most_columns=3),
+    Method("fourier_series", kernels.GAUSSIAN, _SERIES_PAPER, tally=fourier_series, most_columns=3),
 ):
     register_method(_each)

@@ -32,7 +32,6 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 from numpy.typing import NDArray
 
 from hushsum._types import Secret
-from hushsum.error_text import Words, parts_of, words_as_json
 from hushsum.errors import (
     DataRefused,
     FilePath,
@@ -40,7 +39,10 @@ from hushsum.errors import (
     HushsumError,
     SuspiciousParameter,
     UsageError,
+    Words,
     error_from_json,
+    parts_of,
+    words_as_json,
 )
 from hushsum.files import KEY_BYTES, Buffer, Section, declared_fields, seal, unseal
 from hushsum.kernels import check_cap, thread_count

@@ -4,6 +4,9 @@ A kernel may be written as text, ``0.7 * euclidean(age, income, bandwidth=10) * 
 hamming(town)``. Its name is followed, in brackets, by its columns (names, or positions from 0 on; all by
 default) and its parameters. ``*``, ``+``, ``-``, ``**`` and brackets have their usual meaning. A name with a
 hyphen is written with an underscore, and a column whose name is not a word in quotes.
+
+A bandwidth is measured in the units of the data, or in the declared range of each column (`in_scale`). A
+combination of kernels can be fitted to a shape (`fit_kernel`).
 """
 
 from __future__ import annotations
@@ -12,44 +15,65 @@ import ast
 import itertools
 import math
 import operator
+import warnings
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Generic, NamedTuple, NoReturn, Protocol, TypeVar, cast
+from typing import Any, ClassVar, Final, Generic, NamedTuple, NoReturn, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats
-from hushsum.errors import Parameter, UsageError, shown
+from hushsum.errors import Argument, Parameter, SuspiciousParameter, UsageError, shown
 from hushsum.files import canonical_json
-from hushsum.records import Bounds, column_groups, in_memory
+from hushsum.records import Bounds, column_groups, in_memory, part_of
 
-from ._base import (
+from ._kernels import (
     COLUMNS,
+    MAX_DIM,
+    MAX_POWER,
     Batch,
     ColumnKernel,
     ColumnProfile,
-    HashableCombination,
+    EuclideanKernel,
     HashableKernel,
     Hasher,
     Kernel,
     Profile,
     ProfileKernel,
+    Role,
     SpectralKernel,
+    along_first_column,
+    as_float,
     composed_class,
     composed_names,
-    dense_batch,
     kernel_as_json,
     kernel_from_json,
     kernel_names,
     named,
+    one_of,
     parameter_names,
+    positive_integer,
+    positive_number,
     register_composed,
 )
-from ._hashers import FACTOR_WIDTH, BlockwiseHasher, concatenated, derived_seed
-from ._parameter_checks import MAX_DIM, MAX_POWER, as_float, positive_integer
-from ._public_randomness import row_words, single_precision, uniforms
+from ._public_randomness import (
+    FACTOR_WIDTH,
+    BlockwiseHasher,
+    concatenated,
+    derived_seed,
+    row_words,
+    single_precision,
+    uniforms,
+)
+
+__all__ = [
+    "HASH_ROWS", "LONGEST", "OF_BOUNDS", "SCALES", "CombinationKernel", "FittedKernel",
+    "HashableCombination", "KernelExpression", "ProductKernel", "ScaledKernel", "as_expression",
+    "bandwidth_warnings", "default_bandwidth", "different_units", "fit_kernel", "in_scale", "in_units",
+    "on_columns", "scaled", "scaled_by", "warn_of_bandwidth",
+]  # fmt: skip
 
 MOST_FACTORS = 64
 _MOST_PROFILES = 4096
@@ -77,8 +101,6 @@ class _Composed:
     checked already.
     """
 
-    __slots__ = ()
-
     def __post_init__(self) -> None:
         pass
 
@@ -88,8 +110,6 @@ class _Composed:
 
 class _ColumnsOfMembers(ColumnKernel):
     """A kernel of columns that is made of others: its scales are the smallest of theirs."""
-
-    __slots__ = ()
 
     @abstractmethod
     def members(self) -> Sequence[ColumnKernel]:
@@ -111,7 +131,7 @@ class _ColumnsOfMembers(ColumnKernel):
         return all(isinstance(kernel, ProfileKernel) and kernel.smooth for kernel in self.members())
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, repr=False)
 class ProductKernel(_Composed, Kernel):
     """The product of kernels, each of some of the columns: numbers, categories and sets in one record.
 
@@ -163,8 +183,6 @@ class ProductKernel(_Composed, Kernel):
         return self.members()
 
     def _prepared(self, data: object, box: Bounds | None, clip: bool, names: Sequence[str] | None) -> Batch:
-        if isinstance(self, ColumnKernel):
-            return dense_batch(data, self.dim, box, clip=clip, columns=names)
         places = [columns for _, columns in self.factors]
         groups = column_groups(in_memory(data), places, dim=self.dim, columns=names)
         prepared = zip(self.parts(), groups, strict=True)
@@ -186,8 +204,6 @@ class ProductKernel(_Composed, Kernel):
 
 class HashableProduct(ProductKernel, HashableKernel):
     """All factors are collision probabilities, and so is their product, of independent hash functions."""
-
-    __slots__ = ()
 
     factors: tuple[Factor[HashableKernel], ...]
 
@@ -218,10 +234,9 @@ class HashableProduct(ProductKernel, HashableKernel):
 class ColumnProduct(ProductKernel, _ColumnsOfMembers):
     """All factors compare numbers."""
 
-    __slots__ = ()
-
     takes_bounds: ClassVar[bool] = True
     factors: tuple[Factor[ColumnKernel], ...]
+    _prepared = Kernel._prepared
 
     def integral(self) -> float:
         """The product of the factors' integrals; infinity where a column has no factor, or several."""
@@ -232,8 +247,6 @@ class ColumnProduct(ProductKernel, _ColumnsOfMembers):
 
 class SpectralProduct(ColumnProduct, SpectralKernel):
     """All factors have spectral measures: E cos(a)·E cos(b) = E cos(a + b) for independent symmetric a, b."""
-
-    __slots__ = ()
 
     rotation_invariant: ClassVar[bool] = False
     factors: tuple[Factor[SpectralKernel], ...]
@@ -264,8 +277,6 @@ class SpectralProduct(ColumnProduct, SpectralKernel):
 
 class ProfileProduct(ColumnProduct, ProfileKernel):
     """All factors are sums of products over columns, and every column has one factor."""
-
-    __slots__ = ()
 
     factors: tuple[Factor[ProfileKernel], ...]
 
@@ -365,7 +376,7 @@ MOST_COMPONENTS = 64
 _CONVEX = 1e-9
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, repr=False)
 class CombinationKernel(_Composed, Kernel):
     """A linear combination of kernels of the same columns: ``a*k1 + b*k2 − …``.
 
@@ -412,8 +423,6 @@ class CombinationKernel(_Composed, Kernel):
         return [part for _, kernel in self.components for part in kernel.parts()]
 
     def _prepared(self, data: object, box: Bounds | None, clip: bool, names: Sequence[str] | None) -> Batch:
-        if isinstance(self, ColumnKernel):
-            return dense_batch(data, self.dim, box, clip=clip, columns=names)
         data = in_memory(data)
         prepared = [kernel.prepare(data, clip=clip, columns=names) for _, kernel in self.components]
         return Batch.joined([part for batch in prepared for part in batch.parts()])
@@ -438,25 +447,30 @@ class CombinationKernel(_Composed, Kernel):
         return result
 
 
-class DividedCombination(CombinationKernel, HashableCombination):
-    """All components are collision probabilities."""
-
-    __slots__ = ()
+class HashableCombination(CombinationKernel):
+    """All components are collision probabilities. Hash rows are divided among them, and their weights are
+    applied when a released table is read.
+    """
 
     components: tuple[Component[HashableKernel], ...]
 
     def hashed_components(self) -> tuple[tuple[float, HashableKernel], ...]:
-        """Weights and kernels."""
+        """Weights, none of them 0, and kernels."""
         return self.components
+
+
+HASH_ROWS = Role(
+    "is a collision probability of hash functions, or a linear combination of such kernels",
+    lambda kernel: isinstance(kernel, HashableKernel | HashableCombination),
+)
 
 
 class ColumnCombination(CombinationKernel, _ColumnsOfMembers):
     """All components compare numbers."""
 
-    __slots__ = ()
-
     takes_bounds: ClassVar[bool] = True
     components: tuple[Component[ColumnKernel], ...]
+    _prepared = Kernel._prepared
 
     @property
     def dim(self) -> int:
@@ -471,8 +485,6 @@ class ColumnCombination(CombinationKernel, _ColumnsOfMembers):
 
 class SpectralCombination(ColumnCombination, SpectralKernel):
     """A mixture of spectral measures: weights are positive and add up to 1."""
-
-    __slots__ = ()
 
     rotation_invariant: ClassVar[bool] = False
     components: tuple[Component[SpectralKernel], ...]
@@ -511,8 +523,6 @@ class SpectralCombination(ColumnCombination, SpectralKernel):
 class ProfileCombination(ColumnCombination, ProfileKernel):
     """All components are sums of products over columns."""
 
-    __slots__ = ()
-
     components: tuple[Component[ProfileKernel], ...]
 
     def column_widths(self) -> tuple[float, ...]:
@@ -536,7 +546,7 @@ def combination_of(components: Sequence[Component[Kernel]]) -> CombinationKernel
     narrower = [(SpectralKernel, SpectralCombination, convex), (ProfileKernel, ProfileCombination, True)]
     made: type[CombinationKernel] = composed_class(
         CombinationKernel,
-        _roles(kernels, DividedCombination, ColumnCombination, narrower),
+        _roles(kernels, HashableCombination, ColumnCombination, narrower),
         signed=min(weights) < 0.0 or any(kernel.signed for kernel in kernels),
         positive_definite=min(weights) > 0.0 and all(kernel.positive_definite for kernel in kernels),
     )
@@ -562,7 +572,7 @@ register_composed(CombinationKernel.name, _combination_from_json)
 _SMALLEST, _LARGEST = 1e-30, 1e30
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, repr=False)
 class ScaledKernel(_Composed, ColumnKernel):
     """``k(x/u, q/u)``: a kernel of columns that are divided by public units, one per column.
 
@@ -645,16 +655,12 @@ class ScaledKernel(_Composed, ColumnKernel):
         return self.kernel.prepared_similarity(*inside)
 
 
-class HashableColumns(ColumnKernel, HashableKernel, Protocol):
+class HashableColumns(ColumnKernel, HashableKernel):
     """A collision probability of columns of numbers."""
-
-    __slots__ = ()
 
 
 class HashableScaled(ScaledKernel, HashableKernel):
     """The kernel is a collision probability, and so is this one."""
-
-    __slots__ = ()
 
     kernel: HashableColumns
 
@@ -683,8 +689,6 @@ class HashableScaled(ScaledKernel, HashableKernel):
 class SpectralScaled(ScaledKernel, SpectralKernel):
     """The kernel has a spectral measure: its frequencies are divided by the units."""
 
-    __slots__ = ()
-
     rotation_invariant: ClassVar[bool] = False
     kernel: SpectralKernel
 
@@ -706,8 +710,6 @@ class SpectralScaled(ScaledKernel, SpectralKernel):
 
 class ProfileScaled(ScaledKernel, ProfileKernel):
     """The kernel is a sum of products over columns, and so is this one."""
-
-    __slots__ = ()
 
     kernel: ProfileKernel
 
@@ -1248,3 +1250,514 @@ def _written(kernel: Kernel, columns: Sequence[int]) -> str:
     inside = ", ".join([*map(str, columns), *parameters])
     name = kernel.name.replace("-", "_")
     return f"{name}({inside})" if inside else name
+
+
+UNITS, OF_BOUNDS = "units", "bounds"
+SCALES: Final = (UNITS, OF_BOUNDS)
+MOST_UNEQUAL: Final = 10.0
+"""Columns whose declared ranges differ by more than this have different units, and no bandwidth in the units
+of the data suits both.
+"""
+_NARROWEST: Final = 10_000
+
+
+def in_scale(
+    kernel: Kernel,
+    scale: str | None,
+    bounds: object,
+    columns: Sequence[str] | None = None,
+    *,
+    default: bool = True,
+) -> Kernel:
+    """The kernel in the units of the data, whatever its bandwidth is measured in.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        With the bandwidth as it was given.
+    scale : {"units", "bounds", None}
+        ``"bounds"``: the bandwidth is a fraction of the declared range of each column. None is that where the
+        declared ranges of two columns differ by more than ten times, and ``"units"`` otherwise.
+    bounds : declared bounds, optional
+    columns : list of str, optional
+        The names of the columns, for bounds by name.
+    default : bool
+        Whether None may mean ``"bounds"``. It does not for kernels whose factors state bandwidths of their
+        own.
+
+    Raises
+    ------
+    UsageError
+        for a scale of another name, ``"bounds"`` without bounds, or a bandwidth above 1 that was not declared
+        to be a fraction.
+
+    Examples
+    --------
+    >>> from hushsum.kernels import GaussianKernel
+    >>> near = in_scale(GaussianKernel(dim=2, bandwidth=0.1), None, [(0, 120), (0, 300_000)])
+    >>> near.column_bandwidths()
+    (12.0, 30000.0)
+    >>> in_scale(GaussianKernel(dim=2, bandwidth=10.0), None, [(0, 120), (0, 250)])
+    GaussianKernel(dim=2, bandwidth=10.0, power=1)
+    """
+    if scale is not None and scale not in SCALES:
+        raise UsageError("scale", f"must be {' or '.join(SCALES)}", got=shown(scale))
+    if scale == OF_BOUNDS:
+        return scaled(kernel, bounds, columns)
+    if scale == UNITS or not default or bounds is None or not isinstance(kernel, ColumnKernel):
+        return kernel
+    if isinstance(kernel, ScaledKernel) or kernel.dim == 1:
+        return kernel
+    box = Bounds.of(bounds, kernel.dim, columns)
+    if box is None or not different_units(box):
+        return kernel
+    if kernel.bandwidth > math.sqrt(kernel.dim):
+        raise UsageError(
+            "bandwidth",
+            "must be a fraction of the declared range of each column, because the ranges of "
+            f"two columns differ by more than {MOST_UNEQUAL:g} times",
+            got=f"{kernel.bandwidth:g}",
+            remedy=("try 0.05, or give ", Argument("scale", UNITS), " for one in the units of the data"),
+        )
+    return scaled(kernel, box)
+
+
+def in_units(
+    kernel: Kernel, scale: str | None, bounds: object, columns: Sequence[str] | None = None
+) -> tuple[float, ...]:
+    """What one unit of the bandwidth is in each column, by the rules of :func:`in_scale`.
+
+    >>> from hushsum.kernels import GaussianKernel
+    >>> in_units(GaussianKernel(dim=2, bandwidth=1.0), "bounds", [(0, 120), (0, 4)])
+    (120.0, 4.0)
+    """
+    if not isinstance(kernel, ColumnKernel):
+        return (1.0,)
+    one = in_scale(kernel, scale, bounds, columns)
+    assert isinstance(one, ColumnKernel)
+    return tuple(each / kernel.bandwidth for each in one.column_bandwidths())
+
+
+def default_bandwidth(part: float, bounds: Bounds, scale: str | None) -> tuple[float, str | None]:
+    """A bandwidth for declared bounds, and its scale: a part of the range of each column where their units
+    differ, and otherwise of the widest range.
+
+    >>> default_bandwidth(0.1, Bounds.of((0, 120), dim=2), None)
+    (12.0, None)
+    >>> default_bandwidth(0.1, Bounds.of([(0, 120), (0, 300_000)], dim=2), None)
+    (0.1, 'bounds')
+    """
+    if scale == OF_BOUNDS or (scale is None and different_units(bounds)):
+        return part, OF_BOUNDS
+    return part * max(bounds.widths), scale
+
+
+def different_units(bounds: Bounds) -> bool:
+    """Whether the declared ranges of two columns differ so much that their units must differ.
+
+    >>> different_units(Bounds.of([(0, 120), (0, 300_000)], dim=2))
+    True
+    """
+    return max(bounds.widths) > MOST_UNEQUAL * min(bounds.widths)
+
+
+def warn_of_bandwidth(
+    kernel: Kernel, bounds: object, columns: Sequence[str] | None = None, *, level: int = 3
+) -> None:
+    """Warn of a bandwidth that does not suit the declared bounds, before anything is counted or debited.
+    Everything that is looked at is public. ``level`` is as of ``warnings.warn``.
+    """
+    box = None if kernel.dim is None else Bounds.of(bounds, kernel.dim, columns)
+    for sentence in bandwidth_warnings(kernel, box):
+        warnings.warn(sentence, SuspiciousParameter, stacklevel=level + 1)
+
+
+def bandwidth_warnings(kernel: Kernel, bounds: Bounds | None) -> list[str]:
+    """What looks wrong about a bandwidth beside the declared bounds; all of it is public.
+
+    >>> from hushsum.kernels import GaussianKernel
+    >>> box = Bounds.of((0, 1), dim=1)
+    >>> bandwidth_warnings(GaussianKernel(dim=1, bandwidth=0.05), box)
+    []
+    >>> bandwidth_warnings(GaussianKernel(dim=1, bandwidth=5.0), box)
+    ['the bandwidth is larger than the declared range of every column: the function will be nearly constant.']
+    """
+    if bounds is None or not isinstance(kernel, ColumnKernel) or bounds.dim != kernel.dim:
+        return []
+    ratios = [each / side for each, side in zip(kernel.column_bandwidths(), bounds.widths, strict=True)]
+    # Of d columns the diagonal of the box counts, which is √d times as long as a side.
+    most = math.sqrt(kernel.dim)
+    found = []
+    if min(ratios) > most:
+        found.append(
+            "the bandwidth is larger than the declared range of every column: the function will be nearly "
+            "constant."
+        )
+    elif max(ratios) > most:
+        found.append(
+            "the bandwidth is larger than the declared range of a column: the function will hardly depend on "
+            'that column; scale="bounds" makes it a fraction of each range.'
+        )
+    if min(ratios) * _NARROWEST < 1.0:
+        found.append(
+            f"the bandwidth is below 1/{_NARROWEST} of the widest declared range: records are near each "
+            "other by coincidence alone, and most answers will be noise."
+        )
+    return found
+
+
+MOST_SUBSETS = 5000
+_NO_WEIGHT = 1e-9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WeightProblem:
+    """Find w with few entries, Σ|w| ≤ limit, so that values @ w is close to target."""
+
+    values: Floats
+    target: Floats
+    most: int
+    signed: bool
+    limit: float
+
+    def solve(self, method: str, seconds: float) -> tuple[Floats, bool]:
+        """The weights, and whether they have the least maximal error."""
+        number = self.values.shape[1]
+        if method == "least-squares":
+            return self._least_squares(), False
+        if method == "exhaustive":
+            return self._exhaustive(), True
+        if method == "auto" or number <= self.most:
+            weights, _ = self._program(list(range(number)))
+            if np.count_nonzero(weights) <= self.most:
+                return weights, True
+        return self._mixed_integer(seconds)
+
+    def _program(self, columns: list[int]) -> tuple[Floats, float]:
+        """Weights of these columns with the least maximal error: a linear program; and that error."""
+        from scipy.optimize import linprog
+
+        values, matrix, bound = self._constraints(columns)
+        cost = np.zeros(values + 1)
+        cost[-1] = 1.0
+        found = linprog(cost, A_ub=matrix, b_ub=bound, bounds=(0.0, None), method="highs")
+        # Feasible, since all weights may be 0, and bounded, since the error is not negative.
+        assert found.x is not None
+        assert found.fun is not None
+        return self._weights(found.x, columns), float(found.fun)
+
+    def _constraints(self, columns: list[int]) -> tuple[int, Floats, Floats]:
+        """The constraints of the linear program.
+
+        Its variables are the positive and, if allowed, the negative parts of the weights, then the maximal
+        error.
+        """
+        chosen = self.values[:, columns]
+        both = np.hstack((chosen, -chosen)) if self.signed else chosen
+        ones = np.ones((len(both), 1))
+        total = np.append(np.ones(both.shape[1]), 0.0)[np.newaxis]
+        matrix = np.vstack((np.hstack((both, -ones)), np.hstack((-both, -ones)), total))
+        return both.shape[1], matrix, np.concatenate((self.target, -self.target, [self.limit]))
+
+    def _weights(self, solution: Floats, columns: list[int]) -> Floats:
+        parts = solution[:-1]
+        own = parts[: len(columns)] - parts[len(columns) :] if self.signed else parts
+        weights = np.zeros(self.values.shape[1])
+        weights[columns] = np.where(np.abs(own) > _NO_WEIGHT, own, 0.0)
+        return weights
+
+    def _exhaustive(self) -> Floats:
+        number = self.values.shape[1]
+        size = min(self.most, number)
+        if math.comb(number, size) > MOST_SUBSETS:
+            rule = f"must have at most {MOST_SUBSETS} subsets for an exhaustive search"
+            remedy = "give fewer, or use another method"
+            raise UsageError("components", rule, got=math.comb(number, size), remedy=remedy)
+        # Smaller subsets are among these, with weights of 0.
+        subsets = map(list, itertools.combinations(range(number), size))
+        return min((self._program(each) for each in subsets), key=lambda found: found[1])[0]
+
+    def _mixed_integer(self, seconds: float) -> tuple[Floats, bool]:
+        from scipy.optimize import Bounds, LinearConstraint, milp
+
+        number = self.values.shape[1]
+        every = list(range(number))
+        parts, matrix, bound = self._constraints(every)
+        # Variables: parts of weights, the maximal error, and a switch for each component.
+        switched = np.zeros((number, parts + 1 + number))
+        for place in every:
+            switched[place, place] = 1.0
+            if self.signed:
+                switched[place, number + place] = 1.0
+            switched[place, parts + 1 + place] = -self.limit
+        chosen = np.concatenate((np.zeros(parts + 1), np.ones(number)))[np.newaxis]
+        rows = np.vstack((np.hstack((matrix, np.zeros((len(matrix), number)))), switched, chosen))
+        upper = np.concatenate((bound, np.zeros(number), [self.most]))
+        cost = np.zeros(parts + 1 + number)
+        cost[parts] = 1.0
+        found = milp(
+            cost,
+            constraints=LinearConstraint(rows, -np.inf, upper),
+            integrality=np.concatenate((np.zeros(parts + 1), np.ones(number))),
+            bounds=Bounds(0.0, np.concatenate((np.full(parts + 1, np.inf), np.ones(number)))),
+            options={"time_limit": seconds},
+        )
+        if found.x is None:
+            return self._least_squares(), False
+        used = [place for place in every if found.x[parts + 1 + place] > 0.5]
+        # The switches are exact only up to a tolerance: the weights are found again without them.
+        return self._program(used)[0], bool(found.status == 0)
+
+    def _least_squares(self) -> Floats:
+        left = list(range(self.values.shape[1]))
+        while True:
+            weights = self._bounded_squares(left)
+            used = [place for place in left if weights[place] != 0.0]
+            if len(used) <= self.most:
+                return weights
+            effect = np.abs(weights[used]) * np.sqrt(np.mean(self.values[:, used] ** 2, axis=0))
+            left = [place for place in used if place != used[int(effect.argmin())]]
+
+    def _bounded_squares(self, columns: list[int]) -> Floats:
+        """Non-negative least squares, with a price for Σ|w| that keeps it within the limit."""
+        from scipy.optimize import nnls
+
+        chosen = self.values[:, columns]
+        both = np.hstack((chosen, -chosen)) if self.signed else chosen
+        low, high = 0.0, 1e3
+        price = low
+        for _ in range(30):
+            # The square of a price times the sum of all parts is one more equation.
+            rows = np.vstack((both, np.full((1, both.shape[1]), price)))
+            parts, _ = nnls(rows, np.append(self.target, 0.0), maxiter=50 * both.shape[1])
+            if parts.sum() <= self.limit:
+                high = price
+                if price == 0.0 or high - low < 1e-3 * high:
+                    break
+            else:
+                low = price
+            price = math.sqrt(max(low, 1e-6) * high)
+        parts = parts if parts.sum() <= self.limit else parts * (self.limit / parts.sum())
+        return self._weights(np.append(parts, 0.0), columns)
+
+
+METHODS = ("auto", "least-squares", "exhaustive", "milp")
+MOST_CANDIDATES = 1000
+MOST_PLACES = 20_000
+"""Distances or pairs: a linear program has two rows for each, and two columns for each component."""
+MOST_WEIGHT = 1e6
+LARGEST_DISTANCE = 1e30
+_POWERS = (1, 2, 4, 8, 16)
+_SCALES = 15
+_BETWEEN = 4
+_PAIRS_AT_A_TIME = 64
+
+Similarity = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class FittedKernel:
+    """A combination of kernels, and how far it is from its target.
+
+    ``max_error`` and ``rms_error`` are over the distances or pairs that were given; of a function of the
+    distance, over places between them too. ``weight_sum`` is Σ|weight|: the noise of a released answer grows
+    in proportion to it. ``optimal`` is whether no combination of these components within the limits has a
+    smaller maximal error at the given distances or pairs; false for least squares, and where the search ran
+    out of time.
+    """
+
+    kernel: Kernel
+    max_error: float
+    rms_error: float
+    weight_sum: float
+    optimal: bool
+
+
+def fit_kernel(
+    target: Similarity | Sequence[float] | NDArray[Any],
+    *,
+    components: Sequence[Kernel] | None = None,
+    distances: Sequence[float] | NDArray[Any] | None = None,
+    pairs: tuple[object, object] | None = None,
+    dim: int | None = None,
+    most: int = 8,
+    signed: bool = True,
+    most_weight: float = 4.0,
+    method: str = "auto",
+    seconds: float = 20.0,
+) -> FittedKernel:
+    """A linear combination of at most ``most`` kernels that is close to a target similarity.
+
+    Works well for similarities that fall smoothly. It does not work beyond what was given: at distances
+    larger than the largest one, or unlike all pairs, the fitted kernel may be anything, so give the whole
+    range that records and queries can have.
+
+    Parameters
+    ----------
+    target : callable, or similarities of the pairs
+        A function of an array of distances, if ``distances`` are given; of two arrays of records, row by row,
+        if ``pairs`` are. Or the similarities themselves, one for each.
+    components : list of Kernel, optional
+        To choose from, of the same columns: any kernels that one method can release together. Default:
+        Euclidean kernels of 15 bandwidths and the powers 1, 2, 4, 8 and 16, for ``dim`` columns.
+    distances : array of shape (n,)
+        Where the fit matters. Kernels are compared along the first column.
+    pairs : two lists of records, in place of ``distances``
+        Record i of the first with record i of the second.
+    dim : int, optional
+        The number of columns of the default components.
+    most : int, default 8
+        Of the components. Rows are divided among them.
+    signed : bool, default True
+        Allow negative weights. Without them a mixture of kernels with a corner has a corner.
+    most_weight : float, default 4.0
+        The largest sum of the weights' sizes: the noise of an answer grows in proportion to it.
+    method : {"auto", "least-squares", "exhaustive", "milp"}
+        ``"least-squares"`` is quick, for the mean square error: non-negative least squares, whose smallest
+        weights are dropped one by one. The others find the least maximal error: ``"exhaustive"`` by a linear
+        program for every subset, ``"milp"`` by mixed-integer programming (SciPy's HiGHS), and ``"auto"`` by a
+        linear program over all components, and mixed-integer programming where that uses too many of them.
+    seconds : float, default 20.0
+        The longest time of mixed-integer programming; the best combination so far is taken then.
+
+    Privacy
+    -------
+    The target, the distances, the pairs and the components are public, and so is the result: it becomes part
+    of every release. Never fit on private records, or on a held-out part of them. Nothing is spent.
+
+    Raises
+    ------
+    UsageError
+        if neither or both of ``distances`` and ``pairs`` are given, there are fewer similarities than pairs,
+        there are too many subsets for an exhaustive search, or a number is beyond its range.
+
+    Notes
+    -----
+    The weights minimise a maximum of absolute values under linear constraints, which is a linear program;
+    that at most ``most`` are not zero takes a binary variable for each.
+
+    Examples
+    --------
+    >>> import hushsum as hs
+    >>> import numpy as np
+    >>> fit = hs.kernels.fit_kernel(lambda r: np.exp(-r**2 / 2), distances=np.linspace(0, 3, 31), dim=2)
+    >>> fit.max_error < 0.02, len(fit.kernel.components) <= 8
+    (True, True)
+    """
+    one_of("method", method, METHODS)
+    number = positive_integer("most", most, at_most=64)
+    limit = positive_number("most_weight", most_weight, remedy="1 is the weight of a single kernel")
+    patience = positive_number("seconds", seconds, remedy="20 suits most fits")
+    if limit > MOST_WEIGHT:
+        rule = f"must be at most {MOST_WEIGHT:g}: the noise of an answer grows in proportion to it"
+        raise UsageError("most_weight", rule, got=f"{limit:g}", remedy="4 suits most fits")
+    if (distances is None) == (pairs is None):
+        got = "none" if pairs is None else "both"
+        raise UsageError("distances", ("or ", Parameter("pairs"), " must be given, and not both"), got=got)
+    places = None if distances is None else _distances(distances)
+    chosen = _default_components(dim, places) if components is None else _candidates(components)
+    values, wanted = _table(target, chosen, places, pairs)
+    problem = WeightProblem(values, wanted, number, signed, limit)
+    weights, optimal = problem.solve(method, patience)
+    kept = [(float(weight), kernel) for weight, kernel in zip(weights, chosen, strict=True) if weight != 0.0]
+    if not kept:
+        rule = "must be closer to a combination of the components than to zero"
+        remedy = "give other components, or a larger most_weight"
+        raise UsageError("target", rule, got="another", remedy=remedy)
+    if places is not None and callable(target):
+        # What was fitted at some distances may be worse between them.
+        finer = np.interp(
+            np.arange((len(places) - 1) * _BETWEEN + 1) / _BETWEEN, np.arange(len(places)), np.sort(places)
+        )
+        values, wanted = _table(target, chosen, finer, None)
+    errors = np.abs(values @ weights - wanted)
+    largest, rms = float(errors.max()), float(np.sqrt(np.mean(errors**2)))
+    return FittedKernel(combination(*kept), largest, rms, float(np.abs(weights).sum()), optimal)
+
+
+def _table(
+    target: Any, components: Sequence[Kernel], places: Floats | None, pairs: tuple[object, object] | None
+) -> tuple[Floats, Floats]:
+    """Values of the components, shape (n, components), and of the target."""
+    if places is not None:
+        columns = []
+        for kernel in components:
+            if not isinstance(kernel, ColumnKernel):
+                rule = "must compare columns of numbers, to be fitted at distances"
+                remedy = "fit it to pairs"
+                raise UsageError("components", rule, got=f"the {kernel.name} kernel", remedy=remedy)
+            columns.append(along_first_column(kernel, places))
+        wanted = target(places) if callable(target) else target
+        values = np.column_stack(columns)
+    else:
+        assert pairs is not None
+        if not isinstance(pairs, tuple | list) or len(pairs) != 2:
+            raise UsageError("pairs", "must be two lists of records", got=type(pairs).__name__)
+        first, second = pairs
+        values = np.column_stack([_of_pairs(kernel, first, second) for kernel in components])
+        wanted = target(first, second) if callable(target) else target
+    similar = _real_numbers(wanted)
+    if similar is None or len(similar) != len(values) or not (np.abs(similar) <= MOST_WEIGHT).all():
+        rule = f"must give a similarity, at most {MOST_WEIGHT:g} in size, for every distance or pair"
+        raise UsageError("target", rule, got="another number of them, or one that is larger or no number")
+    return values, similar
+
+
+def _real_numbers(given: Any) -> Floats | None:
+    """Given numbers in one dimension; None if they are no real numbers."""
+    try:
+        found = np.asarray(given)
+        return None if found.dtype.kind == "c" else np.asarray(found, np.float64).reshape(-1)
+    except (TypeError, ValueError):
+        return None
+
+
+def _candidates(components: Any) -> list[Kernel]:
+    try:
+        given = list(components)
+    except TypeError:
+        given = []
+    if not 1 <= len(given) <= MOST_CANDIDATES or not all(isinstance(each, Kernel) for each in given):
+        rule = f"must be from 1 to {MOST_CANDIDATES} kernels"
+        raise UsageError("components", rule, got="others", remedy="leave them out for Euclidean kernels")
+    return given
+
+
+def _of_pairs(kernel: Kernel, first: object, second: object) -> Floats:
+    records: Batch = kernel.prepare(first)
+    queries: Batch = kernel.prepare(second, clip=False)
+    if len(records) != len(queries):
+        raise UsageError("pairs", "must be two lists of one length", got="two lengths")
+    if len(records) > MOST_PLACES:
+        raise UsageError("pairs", f"must be at most {MOST_PLACES}", got=len(records))
+    found = np.empty(len(records))
+    for start in range(0, len(records), _PAIRS_AT_A_TIME):
+        stop = start + _PAIRS_AT_A_TIME
+        block = kernel.prepared_similarity(part_of(records, start, stop), part_of(queries, start, stop))
+        found[start:stop] = np.diagonal(block)
+    return found
+
+
+def _distances(distances: Any) -> Floats:
+    places = _real_numbers(distances)
+    if (
+        places is None
+        or not 2 <= len(places) <= MOST_PLACES
+        or not ((places >= 0.0) & (places <= LARGEST_DISTANCE)).all()
+        or places.max() < 1.0 / LARGEST_DISTANCE
+    ):
+        rule = f"must be from 2 to {MOST_PLACES} numbers from 0 to {LARGEST_DISTANCE:g}, and not all 0"
+        raise UsageError("distances", rule, got="others")
+    return places
+
+
+def _default_components(dim: int | None, places: Floats | None) -> list[Kernel]:
+    if dim is None or places is None:
+        both = (Parameter("dim"), " and ", Parameter("distances"))
+        raise UsageError("components", ("must be given, or ", *both, " for Euclidean ones"), got="none")
+    largest = float(places.max())
+    return [
+        EuclideanKernel(dim=dim, bandwidth=float(f"{bandwidth:.4g}"), power=power)
+        for power in _POWERS
+        for bandwidth in np.geomspace(largest / 6.0, 20.0 * largest, _SCALES)
+    ]

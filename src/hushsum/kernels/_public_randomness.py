@@ -4,20 +4,60 @@ Tallies of different sites merge, and released files are read for years, so the 
 must never change. Bits come from SHAKE-128, one stream for each purpose, seed and 64 rows: row ``r`` does
 not depend on how many rows there are. From bits to normal numbers only correctly rounded operations are
 used (+, −, ×, ÷, √), never a library's ``log`` or ``cos``, whose last bit differs between platforms.
+
+The native hash functions are made of them: random projections, dense or structured, and those of several
+kernels, concatenated.
+
+Scrambled Sobol points
+======================
+Each point is uniform in the unit cube, so a mean over points is unbiased over seeds; points are dependent
+such that the error of the mean of a smooth function falls faster than that of independent points, up to 1/n.
+
+The digits come from integer operations alone. Direction numbers are those of Joe and Kuo, scrambled by a
+random lower triangular matrix of bits and a random shift for each coordinate (Matoušek 1998).
+
+Notes
+-----
+Joe and Kuo, *Constructing Sobol sequences with better two-dimensional projections*, SIAM Journal on
+Scientific Computing 30, 2008.
+
+The table of direction numbers: copyright (c) 2008, Frances Y. Kuo and Stephen Joe. All rights reserved.
+Redistribution and use in source and binary forms, with or without modification, are permitted provided that
+the following conditions are met: redistributions of source code must retain the above copyright notice, this
+list of conditions and the following disclaimer; redistributions in binary form must reproduce the above
+copyright notice, this list of conditions and the following disclaimer in the documentation and/or other
+materials provided with the distribution; neither the names of the copyright holders nor the names of the
+University of New South Wales and the University of Waikato and its contributors may be used to endorse or
+promote products derived from this software without specific prior written permission. THIS SOFTWARE IS
+PROVIDED BY THE COPYRIGHT HOLDERS "AS IS" AND ANY EXPRESS OR IMPLIED WARRANTIES, INCLUDING, BUT NOT LIMITED
+TO, THE IMPLIED WARRANTIES OF MERCHANTABILITY AND FITNESS FOR A PARTICULAR PURPOSE ARE DISCLAIMED. IN NO EVENT
+SHALL THE COPYRIGHT HOLDERS BE LIABLE FOR ANY DIRECT, INDIRECT, INCIDENTAL, SPECIAL, EXEMPLARY, OR
+CONSEQUENTIAL DAMAGES (INCLUDING, BUT NOT LIMITED TO, PROCUREMENT OF SUBSTITUTE GOODS OR SERVICES; LOSS OF
+USE, DATA, OR PROFITS; OR BUSINESS INTERRUPTION) HOWEVER CAUSED AND ON ANY THEORY OF LIABILITY, WHETHER IN
+CONTRACT, STRICT LIABILITY, OR TORT (INCLUDING NEGLIGENCE OR OTHERWISE) ARISING IN ANY WAY OUT OF THE USE OF
+THIS SOFTWARE, EVEN IF ADVISED OF THE POSSIBILITY OF SUCH DAMAGE.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushsum import _native
 from hushsum._types import Floats
+from hushsum.errors import Argument, UsageError, shown
+from hushsum.records import Batch, part_of
+
+__all__ = [
+    "MOST_COORDINATES", "derived_seed", "hadamard", "multiply_shift", "normals", "padded", "row_words",
+    "sobol_points", "structured_block", "structured_signs", "uniforms",
+]  # fmt: skip
 
 ONE_TURN = 6.283185307179586
 _NUMBERS_AT_A_TIME = 1 << 18
@@ -193,8 +233,7 @@ def normal_directions(purpose: str, seed: int, rows: int, dim: int, *, orthogona
 def cauchy_directions(purpose: str, seed: int, rows: int, dim: int) -> Floats:
     """Vectors of independent standard Cauchy numbers, each a ratio of two normal ones."""
     pairs = normal_directions(purpose, seed, rows, 2 * dim, orthogonal=False)
-    ratios: Floats = pairs[:, :dim] / pairs[:, dim:]
-    return ratios
+    return pairs[:, :dim] / pairs[:, dim:]
 
 
 def single_precision(values: NDArray[Any]) -> NDArray[np.float32]:
@@ -248,3 +287,251 @@ def hadamard(values: Floats) -> Floats:
         values = np.stack([first + second, first - second], axis=-2).reshape(values.shape)
         half //= 2
     return values
+
+
+_BITS = 32
+
+# Of each coordinate after the first: a primitive polynomial over GF(2), as the number with its coefficients
+# as bits, and the initial direction numbers.
+_JOE_KUO = (
+    (3, 1), (7, 1, 3), (11, 1, 3, 1), (13, 1, 1, 1), (19, 1, 1, 3, 3), (25, 1, 3, 5, 13),
+    (37, 1, 1, 5, 5, 17), (41, 1, 1, 5, 5, 5), (47, 1, 1, 7, 11, 19), (55, 1, 1, 5, 1, 1),
+    (59, 1, 1, 1, 3, 11), (61, 1, 3, 5, 5, 31), (67, 1, 3, 3, 9, 7, 49), (91, 1, 1, 1, 15, 21, 21),
+    (97, 1, 3, 1, 13, 27, 49), (103, 1, 1, 1, 15, 7, 5), (109, 1, 3, 1, 15, 13, 25),
+    (115, 1, 1, 5, 5, 19, 61), (131, 1, 3, 7, 11, 23, 15, 103), (137, 1, 3, 7, 13, 13, 15, 69),
+    (143, 1, 1, 3, 13, 7, 35, 63), (145, 1, 3, 5, 9, 1, 25, 53), (157, 1, 3, 1, 13, 9, 35, 107),
+    (167, 1, 3, 1, 5, 27, 61, 31), (171, 1, 1, 5, 11, 19, 41, 61), (185, 1, 3, 5, 3, 3, 13, 69),
+    (191, 1, 1, 7, 13, 1, 19, 1), (193, 1, 3, 7, 5, 13, 19, 59), (203, 1, 1, 3, 9, 25, 29, 41),
+    (211, 1, 3, 5, 13, 23, 1, 55), (213, 1, 3, 7, 3, 13, 59, 17),
+)  # fmt: skip
+
+MOST_COORDINATES = 1 + len(_JOE_KUO)
+
+
+def sobol_points(purpose: str, seed: int, rows: int, dim: int, *, first: int = 0) -> Floats:
+    """Points of a scrambled Sobol sequence, shape (rows, dim), strictly between 0 and 1, from ``first`` on: a
+    multiple of a power of two that is at least ``rows``.
+
+    Point r is the same whatever the number of rows, and coordinate c whatever the number of coordinates. Any
+    2ᵏ consecutive points from a multiple of 2ᵏ on are evenly spread.
+
+    >>> (4 * sobol_points("x", 1, 8, 2)).astype(int).T.tolist()
+    [[0, 3, 1, 2, 0, 3, 1, 2], [2, 1, 0, 3, 1, 2, 3, 0]]
+    """
+    # Of each coordinate 32 random columns of a matrix, and a shift.
+    random = row_words(purpose, seed, dim, _BITS // 2 + 1).astype("<u8").view("<u4").astype(np.uint32)
+    directions = _scrambled(_directions(dim), random)
+    digits = np.empty((rows, dim), np.uint32)
+    digits[0] = random[:, _BITS]
+    for power in range(first.bit_length()):
+        if first >> power & 1:
+            digits[0] ^= directions[:, power]
+    for power in range((rows - 1).bit_length()):
+        done = 1 << power
+        digits[done : 2 * done] = digits[: min(done, rows - done)] ^ directions[:, power]
+    return (digits.astype(np.float64) + 0.5) * 2.0**-_BITS
+
+
+def _directions(dim: int) -> NDArray[np.uint32]:
+    """Direction numbers, shape (dim, bits): what the k-th digit of a point's number adds, modulo 2."""
+    found = [[1 << (_BITS - 1 - k) for k in range(_BITS)]]
+    for polynomial, *first in _JOE_KUO[: dim - 1]:
+        degree, numbers = polynomial.bit_length() - 1, list(first)
+        for k in range(degree, _BITS):
+            number = numbers[k - degree] ^ numbers[k - degree] << degree
+            for i in range(1, degree):
+                if polynomial >> (degree - i) & 1:
+                    number ^= numbers[k - i] << i
+            numbers.append(number)
+        found.append([number << (_BITS - 1 - k) for k, number in enumerate(numbers)])
+    return np.array(found, np.uint32)
+
+
+def _scrambled(directions: NDArray[np.uint32], random: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Direction numbers times a lower triangular matrix of random bits, with ones on its diagonal."""
+    found = np.zeros_like(directions)
+    for place in range(_BITS):
+        top = np.uint32(1 << (_BITS - 1 - place))
+        column = random[:, place] & (top - np.uint32(1)) | top
+        found ^= np.where(directions & top, column[:, np.newaxis], np.uint32(0))
+    return found
+
+
+FACTOR_WIDTH = 1 << 30
+"""Cells of one factor's hash, before concatenation: two different values share one with probability 2⁻³⁰,
+which is below any error that is reported.
+"""
+
+_CODES_AT_A_TIME = 1 << 16
+
+Split = Callable[[Batch], Sequence[Batch]]
+Blocks = Callable[[Sequence[NDArray[Any]]], Iterable[NDArray[Any]]]
+"""The arrays of a batch as those that are hashed, some records at a time."""
+
+
+class Hasher(Protocol):
+    """The native side of a hash family: R hash functions of a record into W cells."""
+
+    def count(self, *arguments: Any) -> None:
+        """``(*arrays, table, step, threads)``: add ``step`` to each record's cell in every row."""
+
+    def cells(self, *arguments: Any) -> NDArray[np.int32]:
+        """``(*arrays, rows)``: the cell of each record in each of the first rows."""
+
+    def read(self, *arguments: Any) -> tuple[Floats, Floats]:
+        """``(*arrays, table, block, threads)``: mean over rows of each query's cell, and its variance."""
+
+    def means(self, *arguments: Any) -> Floats:
+        """``(*arrays, table, scale, shift, threads)``: ``scale`` times that mean plus ``shift``."""
+
+
+def derived_seed(purpose: str, seed: int, number: int) -> int:
+    """A public seed for one of several parts, so that equal kernels have independent hash functions."""
+    return int(row_words(f"composition/{purpose}", seed, number + 1, 1)[number, 0])
+
+
+class BlockwiseHasher:
+    """Hash functions of what records are turned into, block by block; ``blocks`` gives one array for each."""
+
+    def __init__(self, inner: Hasher, blocks: Blocks) -> None:
+        self._inner, self._blocks = inner, blocks
+
+    def count(self, *arguments: Any) -> None:
+        """``(*arrays, table, step, threads)``: add ``step`` to each record's cell in every row."""
+        for block in self._blocks(arguments[:-3]):
+            self._inner.count(block, *arguments[-3:])
+
+    def cells(self, *arguments: Any) -> NDArray[np.int32]:
+        """``(*arrays, rows)``: the cell of each record in each of the first rows."""
+        *arrays, rows = arguments
+        return np.concatenate([self._inner.cells(each, rows) for each in self._blocks(arrays)])
+
+    def read(self, *arguments: Any) -> tuple[Floats, Floats]:
+        """``(*arrays, table, block, threads)``: mean over rows of each query's cell, and its variance."""
+        found = [self._inner.read(each, *arguments[-3:]) for each in self._blocks(arguments[:-3])]
+        return np.concatenate([mean for mean, _ in found]), np.concatenate([each for _, each in found])
+
+    def means(self, *arguments: Any) -> Floats:
+        """``(*arrays, table, scale, shift, threads)``: ``scale`` times that mean plus ``shift``."""
+        found = [self._inner.means(each, *arguments[-4:]) for each in self._blocks(arguments[:-4])]
+        return np.concatenate(found)
+
+
+def concatenated(
+    hashers: Sequence[Hasher], split: Split, *, rows: int, width: int, seed: int, layout: Any
+) -> BlockwiseHasher:
+    """R hash functions into W cells, each made of one hash function of every factor.
+
+    The values of the factors in a row are the words of one pairwise independent hash, so records that differ
+    in any of them share a cell with probability 1/W.
+    """
+    number = len(hashers)
+    words = np.arange(rows * number, dtype=np.int32).reshape(rows, number)
+    step = max(1, _CODES_AT_A_TIME // (rows * number))
+
+    def blocks(arrays: Sequence[NDArray[Any]]) -> Iterator[NDArray[np.int32]]:
+        """The factors' hash values of some records at a time, shape (records, rows·factors)."""
+        # The first array of a part has a row per record, or, for sets, the second one a start per record and
+        # the end.
+        length = len(arrays[0]) if layout is None or layout[0] == 1 else len(arrays[1]) - 1
+        batch = Batch(tuple(arrays), length, layout)
+        for start in range(0, length, step):
+            part = part_of(batch, start, start + step)
+            codes = np.empty((len(part), rows, number), np.int32)
+            for factor, (hasher, each) in enumerate(zip(hashers, split(part), strict=True)):
+                codes[:, :, factor] = hasher.cells(*each.arrays, rows)
+            yield codes.reshape(len(part), -1)
+
+    multipliers, addends = multiply_shift("product", seed, rows, number)
+    return BlockwiseHasher(_native.CodeHasher(words, multipliers, addends, width, True), blocks)
+
+
+STRUCTURED_BLOCK = 128
+"""Rows of one structured block: large enough to be cheap, small enough that 1000 rows have 8 independent
+blocks.
+"""
+
+PROJECTIONS = ("dense", "structured")
+
+
+@dataclass(frozen=True, slots=True)
+class Projections:
+    """``count`` projections a row of ``dim`` columns; ``signs`` keeps one bit of each, else the floor of z
+    is kept.
+    """
+
+    family: str
+    dim: int
+    count: int
+    scale: float = 1.0
+    signs: bool = False
+    structured: bool = False
+
+    def hasher(self, *, rows: int, width: int, seed: int, fold: bool) -> Hasher:
+        """The native hash functions; values that are folded are scattered first."""
+        words = -(-self.count // 32) if self.signs else self.count
+        multipliers, addends = multiply_shift(self.family, seed, rows, words)
+        offsets = self._offsets(seed, rows)
+        if not self.structured:
+            weights = self._weights(seed, rows)
+            return _native.ProjectionHasher(
+                weights, offsets, multipliers, addends, width, self.signs, fold, fold
+            )
+        size = padded(self.dim)
+        block = structured_block(self.dim, self.count)
+        flips = structured_signs(f"{self.family}/signs", seed, -(-rows // block), size)
+        # H has orthogonal rows of squared length D, so three rounds scale by D^{3/2}; coordinates shall
+        # have the variance of a normal projection, ‖x‖², which leaves 1/D.
+        return _native.StructuredHasher(
+            flips, self.dim, rows, self.count, self.scale / size, offsets, multipliers, addends,
+            width, self.signs, fold, block, fold,
+        )  # fmt: skip
+
+    def independent_rows(self) -> int:
+        """How many consecutive rows share random numbers: 1, or those of a structured block."""
+        return structured_block(self.dim, self.count) if self.structured else 1
+
+    def numbers(self, *, seed: int, rows: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Directions a (rows, count, dim), divided by the bandwidth, and offsets b (rows, count) of dense
+        projections.
+        """
+        return self._weights(seed, rows), self._offsets(seed, rows)
+
+    def _weights(self, seed: int, rows: int) -> NDArray[np.float32]:
+        numbers = self.count * self.dim
+        if self.family == "manhattan":
+            words = row_words("manhattan/directions", seed, rows, 2 * numbers)
+            pairs = normals(words)
+            directions = pairs[:, :numbers] / pairs[:, numbers:]
+        else:
+            directions = normals(row_words(f"{self.family}/directions", seed, rows, numbers))
+        # A ratio of normals may leave single precision.
+        weights = single_precision(directions * self.scale)
+        return np.ascontiguousarray(weights.reshape(rows, self.count, self.dim))
+
+    def _offsets(self, seed: int, rows: int) -> NDArray[np.float32]:
+        if self.signs:
+            return np.zeros((rows, self.count), np.float32)
+        words = row_words(f"{self.family}/offsets", seed, rows, self.count)
+        # Rounding to single precision may reach 1, which is as good an offset as 0.
+        return uniforms(words).astype(np.float32)
+
+
+def padded(dim: int) -> int:
+    """The power of two, at least 128, that holds ``dim`` columns."""
+    return max(STRUCTURED_BLOCK, 1 << (dim - 1).bit_length())
+
+
+def structured_block(dim: int, count: int) -> int:
+    """How many rows one structured block gives: at most 128, and no more coordinates than there are."""
+    return max(1, min(STRUCTURED_BLOCK, padded(dim) // count))
+
+
+def check_projection(projection: str, dim: int, count: int) -> None:
+    """Refuse the name of a projection that is unknown, or cannot give enough coordinates for a row."""
+    if projection not in PROJECTIONS:
+        raise UsageError("projection", "must be 'dense' or 'structured'", got=shown(projection))
+    if projection == "structured" and count > padded(dim):
+        rule = f"must be 'dense' for more than {padded(dim)} numbers per row of {dim} columns"
+        remedy = ("give ", Argument("projection", "dense"))
+        raise UsageError("projection", rule, got=f"'structured' for {count}", remedy=remedy)

@@ -36,7 +36,6 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from hushsum.error_text import parts_of
 from hushsum.errors import (
     AlreadyPublished,
     ClaimError,
@@ -46,6 +45,7 @@ from hushsum.errors import (
     LedgerUnavailable,
     UsageError,
     Words,
+    parts_of,
 )
 from hushsum.files import GuardPlace, PlacedGuard, SharedText, Stored, canonical_json, state_folder
 from hushsum.privacy import PERSON, Claim, Promise, Relation, in_plain_words, unit_in_words

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -97,19 +98,44 @@ def _joined(tables: list[NDArray[Any]]) -> NDArray[np.float64]:
     return np.concatenate(tables).astype(np.float64)
 
 
-class _Observed(PromiseParts):
-    """Steps whose partitions and noisy tables an auditor sees, as everyone may.
+Evidence = tuple[float, float]
+"""⟨noisy − expected, v⟩/σ² and ‖v‖²/σ² of released tables, v what the record adds to a table: the test of one
+record more, and its mean with the record less that without.
+"""
 
-    ``likelihood`` is Σ ⟨noisy − expected, v⟩/σ² over the steps, v what the record adds to a table: the test
-    of one record more, for partitions that follow from earlier tables. ``information`` is Σ ‖v‖²/σ².
-    """
+
+def _evidence(function: Any, expected: NDArray[np.float64], added: NDArray[np.float64]) -> Evidence:
+    likelihood = float(((function.table - expected) * added).sum()) / function.cell_variance
+    return likelihood, float(np.square(added).sum()) / function.cell_variance
+
+
+def _together(seen: Sequence[Evidence]) -> Evidence:
+    """Of all steps, also where what is released depends on earlier steps."""
+    likelihood, information = (math.fsum(each) for each in zip(*seen, strict=True))
+    return likelihood, information
+
+
+def _separated(run: Callable[[int, int | None], Evidence], allowed: float) -> Separated:
+    """Two sides that the evidence of a run distinguishes, in standard deviations."""
+
+    def release(side: int, seed: int | None) -> NDArray[np.float64]:
+        likelihood, information = run(side, seed)
+        return np.array([likelihood / math.sqrt(information)])
+
+    distance = math.sqrt(run(0, 0)[1])
+    exact = np.zeros(1), np.array([distance])
+    return Separated(exact, release, np.ones((1, 1)), allowed, normal_chances(distance))
+
+
+class _Observed(PromiseParts):
+    """Steps whose partitions and noisy tables an auditor sees, as everyone may; ``seen`` is the evidence."""
 
     def __init__(
         self, promise: Promise, record: NDArray[np.float64], present: bool, seed: int | None
     ) -> None:
         super().__init__(promise)
         self.record, self.present, self.seed = record, present, seed
-        self.likelihood = self.information = 0.0
+        self.seen: list[Evidence] = []
 
     def measure(
         self,
@@ -129,9 +155,7 @@ class _Observed(PromiseParts):
             counted(function.basis, vectors_by_cell(each, partition, kind)).astype(np.float64)
             for each in (rows, self.record)
         )
-        expected = exact - (added if self.present else 0.0)
-        self.likelihood += float(((function.table - expected) * added).sum()) / function.cell_variance
-        self.information += float(np.square(added).sum()) / function.cell_variance
+        self.seen.append(_evidence(function, exact - (added if self.present else 0.0), added))
         return read([function], kind, known)
 
 
@@ -145,7 +169,7 @@ def _clusters(number: int, promise: Promise) -> Separated:
     crowd = np.linspace(-0.7, -0.5, 300)[:, None]
     sides = crowd, np.concatenate((crowd, record))
 
-    def run(side: int, seed: int | None) -> _Observed:
+    def run(side: int, seed: int | None) -> Evidence:
         # No two runs share the seed of a step: a run has fewer than 64.
         parts = _Observed(spent, record, side == 1, None if seed is None else 64 * seed)
         rows = sides[side]
@@ -154,15 +178,9 @@ def _clusters(number: int, promise: Promise) -> Separated:
         split_cells(rows, crowd, 2, parts, left / 2, SQUARES)
         centers, spread = np.array([[-0.6], [0.0]]), np.full(2, 0.1)
         inertia_of(rows, *refined_centers(rows, centers, spread, parts, left / 2), parts)
-        return parts
+        return _together(parts.seen)
 
-    def release(side: int, seed: int | None) -> NDArray[np.float64]:
-        found = run(side, seed)
-        return np.array([found.likelihood / math.sqrt(found.information)])
-
-    distance = math.sqrt(run(0, 0).information)
-    exact = np.zeros(1), np.array([distance])
-    return Separated(exact, release, np.ones((1, 1)), allowed_distance(promise), normal_chances(distance))
+    return _separated(run, allowed_distance(promise))
 
 
 def _scaled_classes(number: int, promise: Promise) -> Separated:
@@ -179,8 +197,7 @@ def _scaled_classes(number: int, promise: Promise) -> Separated:
     codes = np.arange(60) % 2
     sides = (crowd, codes), (np.concatenate((crowd, record)), np.append(codes, [1] * number))
 
-    def released(side: int) -> tuple[float, float]:
-        """The test of one record more, and its mean with the record less that without."""
+    def run(side: int, seed: int | None) -> Evidence:
         model = PrivateClassifier(
             epsilon=float(promise.epsilon or 0),
             delta=float(promise.delta),
@@ -197,17 +214,9 @@ def _scaled_classes(number: int, promise: Promise) -> Separated:
             counted(function.basis, np.column_stack((labels, scaling.units(rows)))).astype(np.float64)
             for rows, labels in ((crowd, codes), (record, np.ones(number)))
         )
-        length = math.sqrt(float(np.square(added).sum()) * function.cell_variance)
-        likelihood = float(((function.table - without) * added).sum()) / length
-        return likelihood, float(np.square(added).sum()) / length
+        return _evidence(function, without, added)
 
-    def release(side: int, seed: int | None) -> NDArray[np.float64]:
-        return np.array([released(side)[0]])
-
-    _, distance = released(0)
-    allowed = allowed_distance(part_of(after_scaling(promise), 1 - CALIBRATING))
-    exact = np.zeros(1), np.array([distance])
-    return Separated(exact, release, np.ones((1, 1)), allowed, normal_chances(distance))
+    return _separated(run, allowed_distance(part_of(after_scaling(promise), 1 - CALIBRATING)))
 
 
 def _scaled_density(number: int, promise: Promise) -> Separated:
@@ -221,35 +230,24 @@ def _scaled_density(number: int, promise: Promise) -> Separated:
     sides, box = (crowd, np.concatenate((crowd, record))), [(-1.0, 1.0)] * _COLUMNS
     spent = promise_of_one(promise, number)
 
-    def released(side: int) -> tuple[float, float]:
-        """The test of one record more, and its mean with the record less that without."""
+    def run(side: int, seed: int | None) -> Evidence:
         function, scaling = ScaledDensity(box, spent, 60.0, _SEED).released(sides[side])
         without, added = (
             counted(function.basis, scaling.units(rows)).astype(np.float64) for rows in (crowd, record)
         )
-        length = math.sqrt(float(np.square(added).sum()) * function.cell_variance)
-        likelihood = float(((function.table - without) * added).sum()) / length
-        return likelihood, float(np.square(added).sum()) / length
+        return _evidence(function, without, added)
 
-    def release(side: int, seed: int | None) -> NDArray[np.float64]:
-        return np.array([released(side)[0]])
-
-    _, distance = released(0)
-    allowed = allowed_distance(part_of(promise, density_share(_COLUMNS, promise)))
-    exact = np.zeros(1), np.array([distance])
-    return Separated(exact, release, np.ones((1, 1)), allowed, normal_chances(distance))
+    return _separated(run, allowed_distance(part_of(promise, density_share(_COLUMNS, promise))))
 
 
 @dataclass(frozen=True, slots=True)
 class _ObservedSteps(LogisticSteps):
-    """Steps whose noisy sums an auditor sees, as everyone may; ``seen`` collects what it computes from them:
-    ⟨noisy − expected, v⟩/σ² and ‖v‖²/σ² of each step, v what the record adds to its sum.
-    """
+    """Steps whose noisy sums an auditor sees, as everyone may; ``seen`` is the evidence."""
 
     record: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 0)))
     present: bool = False
     noise_seed: int | None = None
-    seen: list[tuple[float, float]] = field(default_factory=list)
+    seen: list[Evidence] = field(default_factory=list)
 
     def slope(
         self,
@@ -267,13 +265,7 @@ class _ObservedSteps(LogisticSteps):
             counted(function.basis, self.gradients(rows, labels, weights)).astype(np.float64)
             for rows, labels in ((whole, codes), (self.whole(self.record), ones))
         )
-        expected = exact - (added if self.present else 0.0)
-        self.seen.append(
-            (
-                float(((function.table - expected) * added).sum()) / function.cell_variance,
-                float(np.square(added).sum()) / function.cell_variance,
-            )
-        )
+        self.seen.append(_evidence(function, exact - (added if self.present else 0.0), added))
         found = np.asarray(function.table[0], np.float64)
         return np.stack((-found, found)) / 2.0 / self.unit
 
@@ -286,7 +278,7 @@ def _gradients(number: int, promise: Promise) -> Separated:
     codes = np.arange(300) % 2
     sides = (crowd, codes), (np.concatenate((crowd, record)), np.append(codes, [1] * number))
 
-    def run(side: int, seed: int | None) -> tuple[float, float]:
+    def run(side: int, seed: int | None) -> Evidence:
         # No two runs share the seed of a step: a run has fewer than 64.
         observed = _ObservedSteps(
             2, 2, spent, record=record, present=side == 1, noise_seed=None if seed is None else 64 * seed
@@ -294,34 +286,24 @@ def _gradients(number: int, promise: Promise) -> Separated:
         # The number of records is that of both sides: the noisy counts are another part of the promise.
         vectors, labels = sides[side]
         observed.descent(vectors, labels, np.log([0.5, 0.5]), 300.0)
-        likelihood, information = (math.fsum(each) for each in zip(*observed.seen, strict=True))
-        return likelihood, information
+        return _together(observed.seen)
 
-    def release(side: int, seed: int | None) -> NDArray[np.float64]:
-        likelihood, information = run(side, seed)
-        return np.array([likelihood / math.sqrt(information)])
-
-    distance = math.sqrt(run(0, 0)[1])
-    exact = np.zeros(1), np.array([distance])
-    return Separated(exact, release, np.ones((1, 1)), allowed_distance(promise), normal_chances(distance))
+    return _separated(run, allowed_distance(promise))
 
 
-_GRADIENTS = "PrivateClassifier, all gradient steps"
-_CLUSTERS, _SCALED, _OUTLIERS = (
-    "PrivateKMeans and PrivateMixture, all steps",
-    "PrivateClassifier, columns in units of their own",
-    "PrivateOutlierDetector, density of columns in units of their own",
-)
+_FUNCTIONAL = "PrivateDensity, functional"
 for name, pair, make, thorough in (
-    ("PrivateDensity, functional", "one record", partial(_density, (2.0,)), False),
-    ("PrivateDensity, functional", "one record in two kernels", partial(_density, (0.5, 2.0)), True),
-    (_CLUSTERS, "one record", partial(_clusters, 1), True),
-    (_CLUSTERS, "a person with three records", partial(_clusters, 3), True),
-    (_GRADIENTS, "one record", partial(_gradients, 1), True),
-    (_GRADIENTS, "a person with three records", partial(_gradients, 3), True),
-    (_SCALED, "one record", partial(_scaled_classes, 1), True),
-    (_SCALED, "a person with three records", partial(_scaled_classes, 3), True),
-    (_OUTLIERS, "one record", partial(_scaled_density, 1), True),
-    (_OUTLIERS, "a person with three records", partial(_scaled_density, 3), True),
+    (_FUNCTIONAL, "one record", partial(_density, (2.0,)), False),
+    (_FUNCTIONAL, "one record in two kernels", partial(_density, (0.5, 2.0)), True),
+    *(
+        (audited, unit, partial(neighbours, number), True)
+        for audited, neighbours in (
+            ("PrivateKMeans and PrivateMixture, all steps", _clusters),
+            ("PrivateClassifier, all gradient steps", _gradients),
+            ("PrivateClassifier, columns in units of their own", _scaled_classes),
+            ("PrivateOutlierDetector, density of columns in units of their own", _scaled_density),
+        )
+        for number, unit in ((1, "one record"), (3, "a person with three records"))
+    ),
 ):
     register_mechanism(MechanismCase(name, pair, make, PROMISE, thorough))

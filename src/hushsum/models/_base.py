@@ -20,37 +20,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import column_or_1d
 
-from hushsum import errors
+from hushsum import declaration, errors, privacy
 from hushsum._types import Floats, PathOrFile, Secret
-from hushsum.declaration import (
-    ANY,
-    BOUNDS_TYPE,
-    FROM_PUBLIC,
-    LABELS,
-    OWNER,
-    PAIR,
-    RECORDS,
-    RELEASE,
-    SETTING,
-    TEXT,
-    Parameter,
-    parameters_of,
-    setting,
-)
-from hushsum.errors import (
-    AlreadyReleased,
-    Argument,
-    ClaimError,
-    DataRefused,
-    FileRefused,
-    HushsumError,
-    Part,
-    PerSurface,
-    PublicAssumption,
-    RepeatedSpending,
-    SecretRefused,
-    UsageError,
-)
+from hushsum.declaration import Parameter, parameters_of, setting
 from hushsum.files import canonical_json
 from hushsum.kernels import (
     SCALES,
@@ -62,17 +34,7 @@ from hushsum.kernels import (
     kernel_from_json,
     warn_of_bandwidth,
 )
-from hushsum.privacy import (
-    PERSON,
-    RECORD,
-    Booking,
-    Claim,
-    Mechanism,
-    Promise,
-    Relation,
-    check_declared_delta,
-    table_noise,
-)
+from hushsum.privacy import Booking, Claim, Mechanism, Promise, Relation
 from hushsum.privacy.accounting import promise_of_one
 from hushsum.records import (
     TARGETS,
@@ -101,11 +63,15 @@ _KERNEL = "a kernel"
 _COLUMN = "a column"
 
 DELTA = Parameter(
-    "delta", help="δ of the one release; without it the claim is pure ε.", at_least=0, below=1, group=RELEASE
+    "delta",
+    help="δ of the one release; without it the claim is pure ε.",
+    at_least=0,
+    below=1,
+    group=declaration.RELEASE,
 )
 SCALE = Parameter(
     "scale",
-    TEXT,
+    declaration.TEXT,
     "What the bandwidth is measured in: the units of the data, or (bounds) the declared range of each "
     "column, of which it is then a fraction. Default: bounds where the declared ranges of two columns "
     "differ by more than ten times.",
@@ -157,7 +123,7 @@ def to_json(name: str, value: object) -> Any:
         return [to_json(name, each) for each in iter(value)]  # type: ignore[call-overload]
     except TypeError:
         rule = "must be made of numbers, names and kernels to be stored with the model"
-        raise UsageError(name, rule, got=type(value).__name__, remedy="give such a value") from None
+        raise errors.UsageError(name, rule, got=type(value).__name__, remedy="give such a value") from None
 
 
 def from_json(value: Any) -> Any:
@@ -186,7 +152,7 @@ def labels_to_json(labels: NDArray[Any]) -> dict[str, Any]:
     values = labels.tolist()
     if labels.dtype.kind not in "biufUO" or any(not isinstance(each, int | float | str) for each in values):
         rule = "must be numbers, truth values or strings to be stored"
-        raise UsageError("labels", rule, remedy="encode them so")
+        raise errors.UsageError("labels", rule, remedy="encode them so")
     return {"kind": labels.dtype.kind, "values": values}
 
 
@@ -203,7 +169,7 @@ def labels_from_json(data: dict[str, Any]) -> NDArray[Any]:
 MODELS: dict[str, type[PrivateModel]] = {}
 """Every model by the name of its class, for files."""
 _MOST_FEATURES = 1 << 20
-_GROUPS = (RELEASE, RECORDS, SETTING, OWNER)
+_GROUPS = (declaration.RELEASE, declaration.RECORDS, declaration.SETTING, declaration.OWNER)
 # For an estimator and its clones: the keys of the releases that they began in this process, and whether they
 # were completed.
 _SPENT: dict[str, dict[str, bool]] = {}
@@ -252,7 +218,7 @@ class ModelState:
         """Refuse a state that was interrupted while counting."""
         if self.broken:
             rule = "this model was interrupted while counting and may hold a part of a batch"
-            raise UsageError(rule, remedy="fit it anew")
+            raise errors.UsageError(rule, remedy="fit it anew")
 
     def settle(self, bundle: Bundle, reading: object) -> None:
         """Keep what was released and forget the records."""
@@ -264,7 +230,7 @@ class ModelState:
     def refuse_to_leave(self) -> None:
         """Refuse to copy or pickle an unreleased model."""
         if self.bundle is None:
-            raise SecretRefused(
+            raise errors.SecretRefused(
                 "a model that has not been released holds private sums and must not be pickled or copied",
                 remedy="call release() first, which spends its budget, and share that",
             )
@@ -292,7 +258,7 @@ class _UntilReleased:
             return self._method
         state = getattr(model, "_state", None)
         if state is not None and state.bundle is not None:
-            raise AlreadyReleased(
+            raise errors.AlreadyReleased(
                 "a released model takes no more records, because its budget was spent on those it had",
                 remedy="fit again, which spends again",
             )
@@ -396,15 +362,15 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     CHOSEN: ClassVar[Mapping[str, Sequence[str]]] = {}
     """Attributes that are chosen when counting starts and stored with the model, and what each may be."""
 
-    epsilon: float = setting(1.0, "ε of the one release.", above=0, group=RELEASE)
+    epsilon: float = setting(1.0, "ε of the one release.", above=0, group=declaration.RELEASE)
     delta: float | None = setting(None, DELTA)
     bounds: Any = setting(
         (-1, 1),
         "The range of every column: declared, never computed from the records, which are clipped to it. "
         "'public': the range of the public rows, extended by a tenth on either side.",
-        type=BOUNDS_TYPE,
-        choices=(FROM_PUBLIC,),
-        group=RECORDS,
+        type=declaration.BOUNDS_TYPE,
+        choices=(declaration.FROM_PUBLIC,),
+        group=declaration.RECORDS,
     )
     public: Any = setting(
         None,
@@ -413,7 +379,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         "states that they were assumed to be public; they are not stored. A held-out part of the private "
         "records is not public.",
         optional=True,
-        group=OWNER,
+        group=declaration.OWNER,
     )
     max_per_unit: int | None = setting(
         None,
@@ -422,19 +388,19 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         "record each is.",
         at_least=1,
         at_most=1 << 20,
-        group=RECORDS,
+        group=declaration.RECORDS,
     )
     random_state: Any = setting(
         None,
         "An integer, a RandomState or None: seeds hash functions and features, never the noise.",
         optional=True,
-        group=OWNER,
+        group=declaration.OWNER,
     )
     budget: Any = setting(
-        None, "The account of the dataset that pays for the release.", optional=True, group=OWNER
+        None, "The account of the dataset that pays for the release.", optional=True, group=declaration.OWNER
     )
     idempotency_key: str | None = setting(
-        None, "Names this release, so that a retry is free.", group=OWNER, type=ANY
+        None, "Names this release, so that a retry is free.", group=declaration.OWNER, type=declaration.ANY
     )
 
     _public_assumed = False
@@ -445,7 +411,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         """Parameters that are not written into a file: the owner's budget, public rows, and a generator,
         whose seed is.
         """
-        return frozenset(each.name for each in cls.PARAMETERS if each.group == OWNER)
+        return frozenset(each.name for each in cls.PARAMETERS if each.group == declaration.OWNER)
 
     # -- what a subclass says ---------------------------------------------------------------------------
 
@@ -516,13 +482,13 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         """The mechanism of the release, or the possible mechanisms if the choice depends on more than is
         known here. It depends on the parameters and on the number of columns alone.
         """
-        return table_noise(promise)
+        return privacy.table_noise(promise)
 
     def _claim(self, n_features: int | None) -> Claim:
         """What the release will claim; a function of the parameters and of the number of columns alone."""
         return Claim(
             promise=Promise.of(epsilon=self.epsilon, delta=self.delta),
-            unit=RECORD if self.max_per_unit is None else PERSON,
+            unit=privacy.RECORD if self.max_per_unit is None else privacy.PERSON,
             records_per_unit=self.max_per_unit or 1,
             relation=self._relation(),
             mechanism=self._mechanism(self._promise(), n_features),
@@ -573,9 +539,9 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             if ε and δ cannot be claimed.
         """
         for each in self.PARAMETERS:
-            if each.group != RELEASE:
+            if each.group != declaration.RELEASE:
                 each.check(getattr(self, each.name))
-        check_declared_delta(Promise.of(epsilon=self.epsilon, delta=self.delta), None)
+        privacy.check_declared_delta(Promise.of(epsilon=self.epsilon, delta=self.delta), None)
         promise = self._promise()
         self._check_public()
         self._check_together(promise)
@@ -589,14 +555,14 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         decided = self.decided_by_public()
         if decided and self.public is None:
             rule = "is left to public rows, which must be given"
-            raise UsageError(decided[0], rule, got="none", remedy="give them, or declare it")
+            raise errors.UsageError(decided[0], rule, got="none", remedy="give them, or declare it")
         if "bandwidth" in decided and isinstance(getattr(self, "kernel", None), Kernel):
-            raise UsageError("bandwidth", "must be left out for a kernel, which has its own")
+            raise errors.UsageError("bandwidth", "must be left out for a kernel, which has its own")
         if self.public is not None and not self._uses_public():
             may = [each.name for each in self.PARAMETERS if each.from_public]
-            remedy = ("give ", Argument(may[-1], FROM_PUBLIC), ", or leave them out")
+            remedy = ("give ", errors.Argument(may[-1], declaration.FROM_PUBLIC), ", or leave them out")
             got = "rows that nothing is left to"
-            raise UsageError("public", "must decide a parameter", got=got, remedy=remedy)
+            raise errors.UsageError("public", "must decide a parameter", got=got, remedy=remedy)
 
     def decided_by_public(self) -> list[str]:
         """The parameters that are left to the public rows."""
@@ -631,7 +597,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             return bounds_of_rows(rows)
         decided = self._public_bandwidth(rows, self._promise())
         if isinstance(value, list | tuple):
-            return [decided if each == FROM_PUBLIC else each for each in value]
+            return [decided if each == declaration.FROM_PUBLIC else each for each in value]
         return decided
 
     def _default_bandwidth(self, n_features: int) -> float:
@@ -686,7 +652,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     def _width(self, n_features: int | None) -> int:
         width = getattr(self, "n_features_in_", None) if n_features is None else n_features
         if width is None:
-            raise UsageError("n_features", "must be given before records are counted", got="None")
+            raise errors.UsageError("n_features", "must be given before records are counted", got="None")
         return int(width)
 
     @property
@@ -700,7 +666,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         box = Bounds.of(bounds, self._width(n_features), self._column_names())
         if box is None:
             rule = "must be declared"
-            raise UsageError("bounds", rule, remedy="give (low, high), or one pair for each column")
+            raise errors.UsageError("bounds", rule, remedy="give (low, high), or one pair for each column")
         return box
 
     def column_bounds(self, n_features: int | None = None) -> list[tuple[float, float]]:
@@ -866,8 +832,8 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
 
     def _undeclared(self, name: str) -> bool:
         """Whether a pair of bounds is the default."""
-        value, (declaration,) = getattr(self, name), (each for each in self.PARAMETERS if each.name == name)
-        return isinstance(value, tuple) and value == declaration.default
+        value, (stated,) = getattr(self, name), (each for each in self.PARAMETERS if each.name == name)
+        return isinstance(value, tuple) and value == stated.default
 
     def _compared(self, X: object, records: Floats, target: Any) -> list[Floats]:
         """The records as they came, before clipping."""
@@ -907,7 +873,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
                 "parameters were changed between fit and the release",
                 "others than what was counted for",
             )
-            raise UsageError(rule, got=got, remedy="set them back, or fit again")
+            raise errors.UsageError(rule, got=got, remedy="set them back, or fit again")
         promise = self._promise()
         booking = Booking.of(self.budget, self.idempotency_key)
         if booking is not None:
@@ -923,7 +889,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
                 {"model": type(self).__name__, "fingerprint": fingerprint},
                 lambda: self._bundle(self._draw(ready, promise)),
             ).spend(booking)
-        except HushsumError:
+        except errors.HushsumError:
             begun.pop(state.key)  # Refused, and nothing was spent.
             raise
         begun[state.key] = True
@@ -939,7 +905,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             begun = _SPENT.setdefault(self._lineage, {})
         if begun.get(key):
             got = "it for a second model, which would be given the answers of the first"
-            raise UsageError(
+            raise errors.UsageError(
                 "idempotency_key", "names one release", got=got, remedy="give each model its own"
             )
         if set(begun) - {key}:
@@ -947,7 +913,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
                 "this model, or a clone of it, has released before: if they saw the same records, what each "
                 "spent adds up. A search or a cross-validation spends at every fit; choose parameters on "
                 "public data, or pay for the choice with hushsum.methods.choose",
-                RepeatedSpending,
+                errors.RepeatedSpending,
                 stacklevel=level_outside(),
             )
         return begun
@@ -963,7 +929,9 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         ``parameters`` are stored in place of the estimator's.
         """
         claim, facts = function.claim, self._described()
-        stored: dict[str, Any] = {"max_per_unit": claim.records_per_unit if claim.unit == PERSON else None}
+        stored: dict[str, Any] = {
+            "max_per_unit": claim.records_per_unit if claim.unit == privacy.PERSON else None
+        }
         if (promise := claim.promise).epsilon is not None:
             delta = float(promise.delta) if promise.delta else None
             stored |= {"epsilon": float(promise.epsilon), "delta": delta}
@@ -1003,8 +971,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     def _queries(self, X: object) -> Floats:
         """Checked queries. A file whose model makes no sense is refused before they are looked at."""
         self._reading()
-        checked: Floats = self._checked(X, reset=False)
-        return checked
+        return np.asarray(self._checked(X, reset=False))
 
     def _within_bounds(self, queries: Floats) -> Floats:
         """Queries moved to the nearest point of the box, beyond which there are no records."""
@@ -1150,8 +1117,8 @@ class ClassificationModel(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         None,
         "All possible labels, declared; other labels are refused. Without a list the labels found in y are "
         "taken as public knowledge, with a warning, and the claim states this.",
-        group=RECORDS,
-        type=LABELS,
+        group=declaration.RECORDS,
+        type=declaration.LABELS,
     )
 
     @until_released
@@ -1194,7 +1161,7 @@ class ClassificationModel(ClassifierMixin, PrivateModel):  # type: ignore[misc]
             return _distinct(self.classes)
         if not hasattr(self, "classes_"):
             rule = "must be declared before records are counted"
-            raise UsageError("classes", rule, got="none", remedy="list every label")
+            raise errors.UsageError("classes", rule, got="none", remedy="list every label")
         return self.classes_
 
     def check_records(self, X: object, y: object = None, *, reset: bool = True) -> tuple[Floats, Any]:
@@ -1205,7 +1172,7 @@ class ClassificationModel(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         if reset:
             self._settle_classes(labels, given)
         elif given is not None and not np.array_equal(given, self.classes_):
-            raise UsageError("classes", "must be those of the first partial_fit", got="others")
+            raise errors.UsageError("classes", "must be those of the first partial_fit", got="others")
         return records, self._codes(labels)
 
     def _settle_classes(self, labels: NDArray[Any], given: NDArray[Any] | None) -> None:
@@ -1214,21 +1181,23 @@ class ClassificationModel(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         if declared is None and len(classes) > MOST_FOUND:
             rule = f"must be declared where there are more than {MOST_FOUND}"
             got = "a target with more: its values, which look like numbers or names, would be published"
-            raise UsageError("classes", rule, got=got, remedy="declare them, or use a regressor")
+            raise errors.UsageError("classes", rule, got=got, remedy="declare them, or use a regressor")
         if self._most is not None and len(classes) > self._most:
             # scikit-learn's checks look for these words.
             kind = type_of_target(classes)
-            raise UsageError(f"Only binary classification is supported. The type of the target is {kind}.")
+            raise errors.UsageError(
+                f"Only binary classification is supported. The type of the target is {kind}."
+            )
         if len(classes) < self._fewest:
             rule = "must name at least one class" if self._fewest == 1 else "must name two classes or more"
             got = "one class" if len(classes) else "none"
-            raise UsageError("classes", rule, got=got, remedy="declare every label there is")
+            raise errors.UsageError("classes", rule, got=got, remedy="declare every label there is")
         self._classes_from_labels, self.classes_ = declared is None, classes
         if declared is None:
             warnings.warn(
                 "the labels of y are taken as the list of classes, as if everybody knew it, and the claim "
                 "states this; declare the classes and nothing is assumed",
-                PublicAssumption,
+                errors.PublicAssumption,
                 stacklevel=level_outside(),
             )
 
@@ -1242,7 +1211,7 @@ class ClassificationModel(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         if not known:
             remedy = ("declare it in ", errors.Parameter("classes"), " too")
             rule = "the target must hold declared classes only"
-            raise DataRefused(rule, got="another label", remedy=remedy)
+            raise errors.DataRefused(rule, got="another label", remedy=remedy)
         return codes
 
     def score(self, X: object, y: object, sample_weight: object = None) -> float:
@@ -1280,7 +1249,7 @@ def _distinct(classes: object) -> NDArray[Any]:
     except (ValueError, TypeError):
         pass
     rule = "must be a list of labels of one kind"
-    raise UsageError("classes", rule, got="something else", remedy="declare every label there is")
+    raise errors.UsageError("classes", rule, got="something else", remedy="declare every label there is")
 
 
 @declared
@@ -1292,7 +1261,7 @@ class RegressionModel(RegressorMixin, PrivateModel):  # type: ignore[misc]
     target_bounds: tuple[float, float] = setting(
         (-1, 1),
         "The range of the target: declared, never computed from the records; targets are clipped to it.",
-        type=PAIR,
+        type=declaration.PAIR,
     )
 
     def check_records(self, X: object, y: object = None, *, reset: bool = True) -> tuple[Floats, Any]:
@@ -1327,7 +1296,7 @@ class RegressionModel(RegressorMixin, PrivateModel):  # type: ignore[misc]
 # -- files --------------------------------------------------------------------------------------------------
 
 
-def refuse_pure(promise: Promise, *where: Part) -> None:
+def refuse_pure(promise: Promise, *where: errors.Part) -> None:
     """Refuse pure ε where only a promise with δ can be kept.
 
     Raises
@@ -1336,8 +1305,8 @@ def refuse_pure(promise: Promise, *where: Part) -> None:
         "delta must be above 0", with the words that follow.
     """
     if promise.pure:
-        remedy = ("give ", Argument("delta", 1e-6))
-        raise ClaimError("delta", ("must be above 0 ", *where), got="none", remedy=remedy)
+        remedy = ("give ", errors.Argument("delta", 1e-6))
+        raise errors.ClaimError("delta", ("must be above 0 ", *where), got="none", remedy=remedy)
 
 
 def require(condition: object, what: str) -> None:
@@ -1351,13 +1320,13 @@ def sensible_file() -> Iterator[None]:
     """What goes wrong inside is the fault of the file that the model was read from."""
     try:
         yield
-    except FileRefused:
+    except errors.FileRefused:
         raise
-    except HushsumError as error:
-        raise FileRefused(("the file's model makes no sense: ", *error.parts())) from None
+    except errors.HushsumError as error:
+        raise errors.FileRefused(("the file's model makes no sense: ", *error.parts())) from None
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, IndexError):
         rule = "the file's model makes no sense, though its checksum holds"
-        raise FileRefused(rule, remedy="ask who wrote it") from None
+        raise errors.FileRefused(rule, remedy="ask who wrote it") from None
 
 
 def load_model(source: PathOrFile) -> PrivateModel:
@@ -1386,9 +1355,9 @@ def load_model(source: PathOrFile) -> PrivateModel:
     """
     bundle = load_released(source)
     if not isinstance(bundle, Bundle):
-        raise FileRefused(
+        raise errors.FileRefused(
             "the file holds one released function, not a model",
-            remedy=PerSurface("read it with hushsum.load", "query it with: hushsum query", "query it"),
+            remedy=errors.PerSurface("read it with hushsum.load", "query it with: hushsum query", "query it"),
         )
     return model_of(bundle)
 
@@ -1397,7 +1366,7 @@ def model_of(bundle: Bundle) -> PrivateModel:
     """The estimator that a bundle describes."""
     name = bundle.about.get("model")
     if not isinstance(name, str) or name not in MODELS:
-        raise FileRefused(
+        raise errors.FileRefused(
             f"the file holds a model {name!r}, which this version of Hushsum does not have",
             remedy="upgrade it",
         )

@@ -15,39 +15,14 @@ from fractions import Fraction
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hushsum._types import Box, Floats, Secret
+from hushsum import kernels, privacy, tables
+from hushsum._types import Box, Floats, Integers, Secret
 from hushsum.declaration import FROM_PUBLIC, setting
 from hushsum.errors import Argument, UsageError
-from hushsum.kernels import (
-    COLUMNS,
-    ColumnKernel,
-    GaussianKernel,
-    GaussianProfileKernel,
-    Kernel,
-    in_scale,
-    in_units,
-    kernel_as_json,
-    kernel_from_json,
-    named,
-    parameter_names,
-    positive_integer,
-)
+from hushsum.kernels import ColumnKernel, GaussianKernel, GaussianProfileKernel, Kernel
 from hushsum.methods import method_named, planned_methods, typical_density
-from hushsum.privacy import (
-    COUNT_SHARE,
-    GAUSSIAN,
-    RECORD,
-    Claim,
-    IntegerNoise,
-    LatticePart,
-    Promise,
-    Relation,
-    lattice_variances,
-    perturb_lattice,
-    release_noise,
-)
+from hushsum.privacy import Claim, IntegerNoise, LatticePart, Promise, Relation
 from hushsum.records import MOST_CELLS, Bounds, CellGrid
 from hushsum.releases import (
     Answers,
@@ -57,17 +32,7 @@ from hushsum.releases import (
     ReleasedFunction,
     normal_answers,
 )
-from hushsum.tables import (
-    MAX_FREQUENCY,
-    MAX_SCALE,
-    Bins,
-    FourierFeatures,
-    FourierSeries,
-    GridReading,
-    GridWeights,
-    LinearReading,
-    chance_error,
-)
+from hushsum.tables import Bins, FourierFeatures, FourierSeries, GridReading, GridWeights, LinearReading
 from hushsum.tally import Tally
 
 from ._accuracy import NOISE, PLANNED, PredictedError, planned_error
@@ -79,15 +44,9 @@ from ._table_model import DENSITY_RULE, KERNELS, TalliesModel, empty_table, spre
 
 FUNCTIONAL = "functional"
 _FUNCTIONAL = ("for ", Argument("method", FUNCTIONAL))
-METHODS = (
-    "auto",
-    *(
-        name
-        for name in planned_methods()
-        if method_named(name).tally is not None and set(method_named(name).role.kernels()) & set(KERNELS)
-    ),
-    FUNCTIONAL,
-)
+_PLANNED = map(method_named, planned_methods())
+_COUNTED = (each.name for each in _PLANNED if each.tally is not None and {*each.role.kernels()} & {*KERNELS})
+METHODS = ("auto", *_COUNTED, FUNCTIONAL)
 RANDOM_FEATURES = 16_384
 """Pairs of random features, where there are no exact ones: about 1 s for 100,000 points with errors."""
 
@@ -116,12 +75,12 @@ class KernelTable:
 
     def as_json(self) -> dict[str, Any]:
         """For the bundle's header."""
-        return {"kernel": kernel_as_json(self.kernel), "method": self.method, "part": self.part}
+        return {"kernel": kernels.kernel_as_json(self.kernel), "method": self.method, "part": self.part}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> KernelTable:
         """The inverse of :meth:`as_json`."""
-        return cls(kernel_from_json(data["kernel"]), data["method"], data["part"])
+        return cls(kernels.kernel_from_json(data["kernel"]), data["method"], data["part"])
 
 
 def planned(
@@ -140,10 +99,10 @@ def planned(
     listed = _listed("bandwidth", bandwidths)
     planned: list[KernelTable] = []
     for name in _listed("kernel", names):
-        takes = parameter_names(name)
+        takes = kernels.parameter_names(name)
         given = [{"bandwidth": each} for each in listed] if "bandwidth" in takes else [{}]
         for width in given:
-            kernel = in_scale(named(name, dim=dim, **width), scale, box)
+            kernel = kernels.in_scale(kernels.named(name, dim=dim, **width), scale, box)
             counting = table_method(kernel, dim) if method == "auto" else method
             table = KernelTable(kernel, counting, part=f"{counting} {len(planned)}")
             planned.append(replace(table, part=counting) if table.shared else table)
@@ -197,14 +156,14 @@ def functional_basis(kernel: Kernel, bounds: Bounds, seed: int) -> FourierSeries
         highest = math.ceil(_FREQUENCIES_PER_BANDWIDTH * max(periods))
         # Half the lattice points of a ball, or here an ellipsoid.
         ball = math.pi ** (len(periods) / 2) / math.gamma(len(periods) / 2 + 1)
-        if highest <= MAX_FREQUENCY and ball * math.prod(periods) / 2.0 <= _MOST_PAIRS:
+        if highest <= tables.MAX_FREQUENCY and ball * math.prod(periods) / 2.0 <= _MOST_PAIRS:
             return FourierSeries(
                 kernel=kernel,
                 bounds=bounds,
                 frequencies=highest,
                 padding=PADDING,
                 taper=_GAUSSIAN_TAPER,
-                scale=MAX_SCALE,
+                scale=tables.MAX_SCALE,
             )
     return FourierFeatures(kernel, RANDOM_FEATURES, seed, True, bounds)
 
@@ -225,7 +184,7 @@ class FunctionalSums(Secret):
         refuse_pure(promise, *_FUNCTIONAL)
         self._promise = promise
         self._bases = {each.part: functional_basis(each.kernel, box, seed) for each in planned}
-        self._tables: dict[str, NDArray[np.int64]] = {
+        self._tables: dict[str, Integers] = {
             name: np.zeros(basis.shape, np.int64) for name, basis in self._bases.items()
         }
         self._count = 0
@@ -240,15 +199,15 @@ class FunctionalSums(Secret):
     def release(self, claim: Claim) -> dict[str, ReleasedFunction]:
         """One path for each kernel, drawn together under the claim."""
         count_share, rest = _shares(self._promise)
-        with release_noise(None) as noise:
+        with privacy.release_noise(None) as noise:
             noisy, count_noise = noise.laplace(np.array([self._count], np.int64), 1, count_share)
         variances = _variances(list(self._bases.values()), rest)
         return {
             name: CoefficientFunction(
                 reading=_reading(basis),
-                cells=perturb_lattice(self._tables[name], variance),
+                cells=privacy.perturb_lattice(self._tables[name], variance),
                 facts=PublicFacts(claim),
-                noise=IntegerNoise(GAUSSIAN, variance),
+                noise=IntegerNoise(privacy.GAUSSIAN, variance),
                 noisy_count=int(noisy[0]),
                 count_noise=count_noise,
             )
@@ -271,14 +230,14 @@ def functional_error(planned: Sequence[KernelTable], records: int, promise: Prom
     if isinstance(basis, FourierFeatures):
         dim = kernel.dim if isinstance(kernel, ColumnKernel) else 1
         sizes = {"records": records, "dim": dim, "pairs": basis.features, "even": basis.even}
-        chance = chance_error(**sizes, density=typical_density(kernel, bounds))
+        chance = tables.chance_error(**sizes, density=typical_density(kernel, bounds))
     return math.hypot(math.sqrt(2.0 / math.pi * squared), chance)
 
 
 def _shares(promise: Promise) -> tuple[Fraction, Promise]:
     """The part of ε for the count, and what is left for the coefficients."""
     assert promise.epsilon is not None
-    share = promise.epsilon * COUNT_SHARE
+    share = promise.epsilon * privacy.COUNT_SHARE
     return share, Promise(promise.epsilon - share, promise.delta, None)
 
 
@@ -288,7 +247,7 @@ def _variances(bases: Sequence[FourierSeries | FourierFeatures], promise: Promis
         LatticePart(basis.sensitivity(Relation.ADD_REMOVE).l2_squared, math.prod(basis.shape))
         for basis in bases
     ]
-    return lattice_variances(parts, promise)
+    return privacy.lattice_variances(parts, promise)
 
 
 def _reading(basis: FourierSeries | FourierFeatures) -> LinearReading:
@@ -396,7 +355,7 @@ class PrivateDensity(TalliesModel):
         "gaussian, laplacian and matern have normalising constants. The kernels of hash rows have no finite "
         "integral over all space: their densities are normalised over bounds, by post-processing, and "
         "normalised_over_ states this.",
-        choices=tuple(COLUMNS.kernels()),
+        choices=tuple(kernels.COLUMNS.kernels()),
         several=True,
     )
     bandwidth: float | str | Sequence[float | str] | None = setting(
@@ -481,7 +440,7 @@ class PrivateDensity(TalliesModel):
         if self.method != FUNCTIONAL:
             return super()._draw(secret, promise)
         whole = self._claim(self.n_features_in_)
-        one = replace(whole, promise=promise, unit=RECORD, records_per_unit=1)
+        one = replace(whole, promise=promise, unit=privacy.RECORD, records_per_unit=1)
         return Drawn(secret[FUNCTIONAL].release(one))
 
     def _part_columns(self) -> dict[str, int]:
@@ -545,7 +504,7 @@ class PrivateDensity(TalliesModel):
         In up to three columns from the cells of a fine grid, beyond by one random walk a point. Both see the
         released function only, so this spends nothing; ``random_state`` makes it repeatable.
         """
-        number = positive_integer("n_samples", n_samples, at_most=MOST_SAMPLES)
+        number = kernels.positive_integer("n_samples", n_samples, at_most=MOST_SAMPLES)
         estimate = self._estimate(kernel, bandwidth)
         low, high = self._fitted_box()
         random = np.random.default_rng(seed_of(random_state))
@@ -573,7 +532,7 @@ class PrivateDensity(TalliesModel):
             if bandwidth is None:
                 return each
             if isinstance(found, ColumnKernel):
-                unit = in_units(plain, self._as_counted().scale, box)[0]
+                unit = kernels.in_units(plain, self._as_counted().scale, box)[0]
                 if math.isclose(found.column_bandwidths()[0], bandwidth * unit):
                     return each
         rule = "and bandwidth must be among those the model was made with"

@@ -9,33 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum import methods, privacy
 from hushsum._types import Box, Floats
 from hushsum.declaration import FROM_PUBLIC, INTEGER, TEXT, setting
 from hushsum.errors import UsageError
 from hushsum.kernels import SPECTRAL, ColumnKernel, Kernel
-from hushsum.methods import (
-    GAP_REACHED,
-    TARGET_BITS,
-    Machines,
-    NoisyMoments,
-    allowed_gap,
-    fit_machines,
-    perturbed_machines,
-    perturbed_posterior,
-    smoother,
-    solve_adaptive,
-    svm_sensitivity,
-)
-from hushsum.privacy import (
-    ANALYTIC,
-    CALIBRATIONS,
-    LATTICE_GAUSSIAN,
-    Mechanism,
-    Promise,
-    Relation,
-    path_scale,
-    table_noise,
-)
+from hushsum.methods import Machines, NoisyMoments
+from hushsum.privacy import Mechanism, Promise, Relation
 from hushsum.records import Bounds, UnitBall
 from hushsum.releases import Answers, Bundle, normal_answers
 from hushsum.tables import FourierFeatures, Moments
@@ -88,9 +68,9 @@ class FeatureSpaceModel(PrivateModel):
     smoothness: float = setting(1.5, "Of the Matérn kernel alone.", above=0)
     features: Any = setting(128, "Pairs of a cosine and a sine.", at_least=1, type=INTEGER)
     calibration: str = setting(
-        ANALYTIC,
+        privacy.ANALYTIC,
         "Of functional perturbation: the published scale, to reproduce it; for ε up to 1.",
-        choices=tuple(CALIBRATIONS),
+        choices=tuple(privacy.CALIBRATIONS),
     )
 
     def _features(self) -> int:
@@ -120,8 +100,8 @@ class FeatureSpaceModel(PrivateModel):
 
     def _mechanism(self, promise: Promise, n_features: int | None) -> Mechanism:
         # Refused here rather than after the debit: a published scale that is not proven for this promise.
-        path_scale(1.0, promise, calibration=self.calibration)
-        return Mechanism.of(LATTICE_GAUSSIAN)
+        privacy.path_scale(1.0, promise, calibration=self.calibration)
+        return Mechanism.of(privacy.LATTICE_GAUSSIAN)
 
 
 PUBLIC, PRIVATE = "public", "private"
@@ -246,15 +226,15 @@ class PrivateGaussianProcessRegressor(FeatureSpaceModel, RegressionModel):
             counted.add(np.column_stack((vectors, y)))
             return
         unit = (np.clip(y, low, high) - (low + high) / 2.0) / ((high - low) / 2.0)
-        counted.add(vectors, np.rint(np.clip(unit, -1.0, 1.0) * (1 << TARGET_BITS)).astype(np.int64))
+        counted.add(vectors, np.rint(np.clip(unit, -1.0, 1.0) * (1 << methods.TARGET_BITS)).astype(np.int64))
 
     def _draw(self, secret: tuple[FourierFeatures, Any], promise: Promise) -> Drawn:
         _, counted = secret
         if self.inputs == PRIVATE:
             return Drawn({"moments": counted.release(**terms_of(promise))})
         vectors, targets = counted.all()
-        noisy = perturbed_posterior(
-            smoother(vectors, self.noise**2), targets, promise, calibration=self.calibration
+        noisy = methods.perturbed_posterior(
+            methods.smoother(vectors, self.noise**2), targets, promise, calibration=self.calibration
         )
         inner = vectors.T @ vectors
         inner[np.diag_indices_from(inner)] += self.noise**2
@@ -272,7 +252,11 @@ class PrivateGaussianProcessRegressor(FeatureSpaceModel, RegressionModel):
         return Relation.REPLACE if self.inputs == PUBLIC else Relation.ADD_REMOVE
 
     def _mechanism(self, promise: Promise, n_features: int | None) -> Mechanism:
-        return table_noise(promise) if self.inputs == PRIVATE else super()._mechanism(promise, n_features)
+        return (
+            privacy.table_noise(promise)
+            if self.inputs == PRIVATE
+            else super()._mechanism(promise, n_features)
+        )
 
     def _open(self, bundle: Bundle) -> _Posterior:
         space, (low, high) = self._space(bundle.about["seed"]), self._target()
@@ -331,7 +315,7 @@ def _ridge(moments: Any, width: int) -> tuple[Floats, Floats]:
     if moments.count < _STANDARD_ERRORS * moments.count_stderr:
         return np.zeros(width), np.eye(width)
     inner = NoisyMoments(gram, cross, sigma, noisy.count)
-    weights = solve_adaptive(inner)
+    weights = methods.solve_adaptive(inner)
     values, vectors = np.linalg.eigh(gram)
     height = np.maximum(values, 0.0) + sigma * math.sqrt(width)
     variance = sigma**2 * (1.0 + float(weights @ weights)) / height**2
@@ -425,8 +409,8 @@ class PrivateKernelSVC(FeatureSpaceModel, ClassificationModel):
         classes = len(self.declared_classes())
         machines = 1 if classes == 2 else classes
         c, square = float(self.C), 2.0
-        moved = svm_sensitivity(c, records, square, allowed_gap(c, records, square))
-        scale = path_scale(math.sqrt(machines) * moved, promise, calibration=self.calibration)
+        moved = methods.svm_sensitivity(c, records, square, methods.allowed_gap(c, records, square))
+        scale = privacy.path_scale(math.sqrt(machines) * moved, promise, calibration=self.calibration)
         return PredictedError("decision", math.sqrt(square) * scale, records, f"{NOISE}; the margin is 1")
 
     def _count(self, secret: tuple[FourierFeatures, KeptRecords], X: Floats, y: Any) -> None:
@@ -434,15 +418,15 @@ class PrivateKernelSVC(FeatureSpaceModel, ClassificationModel):
         kept.add(vectors_within(space, X), y.astype(np.int64))
 
     def _ready(self, secret: tuple[FourierFeatures, KeptRecords]) -> Machines:
-        return fit_machines(*secret[1].all(), len(self.classes_), float(self.C))
+        return methods.fit_machines(*secret[1].all(), len(self.classes_), float(self.C))
 
     def _draw(self, secret: Machines, promise: Promise) -> Drawn:
-        noisy = perturbed_machines(secret, promise, calibration=self.calibration)
+        noisy = methods.perturbed_machines(secret, promise, calibration=self.calibration)
         step, sigma = np.array([noisy.step]), np.array([noisy.sigma])
         return Drawn(arrays={"weights": noisy.weights, "step": step, "sigma": sigma})
 
     def _assumptions(self) -> list[str]:
-        return [*super()._assumptions(), GAP_REACHED]
+        return [*super()._assumptions(), methods.GAP_REACHED]
 
     def _open(self, bundle: Bundle) -> _Machines:
         space, weights = self._space(bundle.about["seed"]), bundle.arrays["weights"]

@@ -12,29 +12,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum import methods
 from hushsum._types import Floats
 from hushsum.declaration import setting
 from hushsum.errors import Argument, UsageError
-from hushsum.methods import (
-    OBJECTIVE_PERTURBATION,
-    POSTERIOR_SAMPLE,
-    PUBLISHED_GAUSSIAN,
-    NoisyMoments,
-    check_published,
-    fit_adaops,
-    fit_as_published,
-    fit_classifier,
-    fit_logistic,
-    fit_ops,
-    fit_regression,
-    fit_squares,
-    fit_surrogate,
-    regression_records,
-    rows_for_moments,
-    solve_adaptive,
-    solve_plain,
-    surrogate_tally,
-)
+from hushsum.methods import NoisyMoments
 from hushsum.privacy import GAUSSIAN, LAPLACE, PURE_NOISE, REAL_ARITHMETIC, Claim, Mechanism, Promise
 from hushsum.privacy.accounting import float_below
 from hushsum.records import Bounds, UnitBall, clipping_allowed
@@ -116,13 +98,15 @@ class FromSketch(FromMoments):
         """An empty sketch, and empty moments of the target alone."""
         low, high = ball.bounds.low[-1], ball.bounds.high[-1]
         level = Tally(Moments(UnitBall(Bounds((low,), (high,)))))
-        sketch = surrogate_tally(ball.features + 1, rows=self.rows, seed=seed, query_radius=self.query_radius)
+        sketch = methods.surrogate_tally(
+            ball.features + 1, rows=self.rows, seed=seed, query_radius=self.query_radius
+        )
         return sketch, level
 
     def count(self, secret: tuple[Tally, Tally], ball: UnitBall, records: Floats) -> None:
         """Add to both."""
         features, target = ball.of_records(records)
-        secret[0].add(regression_records(features, target, ball.length))
+        secret[0].add(methods.regression_records(features, target, ball.length))
         secret[1].add(records[:, -1:])
 
     def draw(self, secret: tuple[Tally, Tally], promise: Promise) -> Drawn:
@@ -132,7 +116,7 @@ class FromSketch(FromMoments):
         released = level.release(**terms_of(first), count_share=_COUNT_SHARE["level"])
         rows = self.rows
         if second.epsilon is not None:
-            rows = rows_for_moments(released.count, float(second.epsilon), self.rows)
+            rows = methods.rows_for_moments(released.count, float(second.epsilon), self.rows)
         return Drawn({"level": released, "sketch": sketch.release(**terms_of(second), rows=rows)})
 
 
@@ -193,7 +177,7 @@ class FromClassSketches(FromMoments):
 
     def start(self, ball: UnitBall, seed: int) -> list[Tally]:
         """Two empty sketches with the same hash functions."""
-        return [surrogate_tally(ball.features, rows=self.rows, seed=seed) for _ in range(2)]
+        return [methods.surrogate_tally(ball.features, rows=self.rows, seed=seed) for _ in range(2)]
 
     def count(self, secret: list[Tally], ball: UnitBall, records: Floats) -> None:
         """Add each record to the sketch of its class, −1 or 1."""
@@ -508,18 +492,20 @@ class PrivateRegressor(RegressionModel, LinearModel):
         if method in ("ssp", "adassp"):
             if self.calibration == "tight":
                 return FromMoments()
-            noise, adaptive = Mechanism.of(PUBLISHED_GAUSSIAN), method == "adassp"
-            check = partial(check_published, adaptive=adaptive)
-            return FromRecords(noise, partial(fit_as_published, adaptive=adaptive), False, check)
+            noise, adaptive = Mechanism.of(methods.PUBLISHED_GAUSSIAN), method == "adassp"
+            check = partial(methods.check_published, adaptive=adaptive)
+            return FromRecords(noise, partial(methods.fit_as_published, adaptive=adaptive), False, check)
         bound = self.theta_bound
-        methods: dict[str, LinearMethod] = {
+        known: dict[str, LinearMethod] = {
             "sketch": FromSketch(self.rows),
             "surrogate": FromSketch(self.rows, math.hypot(bound, 1.0)),
-            "objective": FromRecords(OBJECTIVE_PERTURBATION, partial(fit_squares, theta_bound=bound), True),
-            "ops": FromRecords(POSTERIOR_SAMPLE, partial(fit_ops, theta_bound=bound), True),
-            "adaops": FromRecords(POSTERIOR_SAMPLE, fit_adaops, False),
+            "objective": FromRecords(
+                methods.OBJECTIVE_PERTURBATION, partial(methods.fit_squares, theta_bound=bound), True
+            ),
+            "ops": FromRecords(methods.POSTERIOR_SAMPLE, partial(methods.fit_ops, theta_bound=bound), True),
+            "adaops": FromRecords(methods.POSTERIOR_SAMPLE, methods.fit_adaops, False),
         }
-        return methods[method]
+        return known[method]
 
     def _theta(self, bundle: Bundle, ball: UnitBall) -> Floats:
         sketched = "sketch" in bundle.parts
@@ -529,10 +515,10 @@ class PrivateRegressor(RegressionModel, LinearModel):
             return np.zeros(ball.features)
         if bundle.about["method"] == "surrogate":
             sketch, seed = bundle.parts["sketch"], bundle.about["seed"]
-            return fit_surrogate(sketch, counted, ball.length, self.theta_bound, seed=seed)
+            return methods.fit_surrogate(sketch, counted, ball.length, self.theta_bound, seed=seed)
         if sketched:
-            return fit_regression(bundle.parts["sketch"], counted, ball.length)
-        solve = solve_plain if bundle.about["method"] == "ssp" else solve_adaptive
+            return methods.fit_regression(bundle.parts["sketch"], counted, ball.length)
+        solve = methods.solve_plain if bundle.about["method"] == "ssp" else methods.solve_adaptive
         return solve(NoisyMoments.of(counted))
 
     def _part_columns(self) -> dict[str, int]:
@@ -551,8 +537,7 @@ class PrivateRegressor(RegressionModel, LinearModel):
     @property
     def coef_(self) -> Floats:
         """The slope of each column, shape (n_features,); only after the release."""
-        slopes: Floats = self._reading()[0]
-        return slopes
+        return np.asarray(self._reading()[0])
 
     @property
     def intercept_(self) -> float:
@@ -619,7 +604,9 @@ class PrivateLinearSVC(ClassificationModel, LinearModel):
     def _linear_method(self, n_features: int | None = None) -> LinearMethod:
         if self.method == "sketch":
             return FromClassSketches(self.rows)
-        return FromRecords(OBJECTIVE_PERTURBATION, partial(fit_logistic, ridge=self.ridge), True)
+        return FromRecords(
+            methods.OBJECTIVE_PERTURBATION, partial(methods.fit_logistic, ridge=self.ridge), True
+        )
 
     def _target(self) -> tuple[float, float]:
         return -1.0, 1.0
@@ -631,7 +618,7 @@ class PrivateLinearSVC(ClassificationModel, LinearModel):
         if not enough_records(bundle.parts.values()):
             return np.zeros(ball.features)
         first, second = (bundle.parts[f"class {i}"] for i in range(2))
-        return fit_classifier(first, second, ball.length, seed=bundle.about["seed"])
+        return methods.fit_classifier(first, second, ball.length, seed=bundle.about["seed"])
 
     def _part_columns(self) -> dict[str, int]:
         # A constant beside the features.
@@ -649,8 +636,7 @@ class PrivateLinearSVC(ClassificationModel, LinearModel):
     @property
     def coef_(self) -> Floats:
         """The normal of the plane, shape (1, n_features); only after the release."""
-        normal: Floats = self._reading()[0][np.newaxis]
-        return normal
+        return np.asarray(self._reading()[0][np.newaxis])
 
     @property
     def intercept_(self) -> Floats:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from hushsum._types import Floats
+from hushsum._types import Floats, Integers
 from hushsum.kernels import DotProductKernel, HammingKernel
 from hushsum.privacy import RECORD, IntegerNoise, Promise, Relation, calibrate, stated_mechanism
 from hushsum.records import NumberColumn, clipped_to_ball, whole_length, whole_vectors
@@ -146,7 +146,7 @@ class LinearRule:
     """
 
     counts: Floats
-    known: NDArray[np.int64]
+    known: Integers
     shares: Floats
     weights: Floats
     offsets: Floats

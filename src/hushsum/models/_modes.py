@@ -307,7 +307,7 @@ def solve(parts: Partitions, *, most: int, seed: int) -> Floats:
     return np.array(found).reshape(len(found), len(parts.low))
 
 
-def _program(parts: Partitions, rows: NDArray[np.int64], slabs: Floats, weight: Floats) -> Floats:
+def _program(parts: Partitions, rows: Integers, slabs: Floats, weight: Floats) -> Floats:
     from scipy.optimize import linprog
     from scipy.sparse import csr_array, eye_array, hstack, vstack
 
@@ -404,7 +404,7 @@ class PrivateModes(TableModel):
         below=1,
     )
 
-    def predict(self, X: object) -> NDArray[np.int64]:
+    def predict(self, X: object) -> Integers:
         """The number of the nearest mode, 0 for the highest.
 
         Parameters
@@ -419,7 +419,7 @@ class PrivateModes(TableModel):
         distances = [(((queries - mode) / units) ** 2).sum(axis=1) for mode in self.modes_]
         return np.asarray(np.argmin(distances, axis=0))
 
-    def fit_predict(self, X: object, y: object = None) -> NDArray[np.int64]:
+    def fit_predict(self, X: object, y: object = None) -> Integers:
         """Fit, which releases, and give each record the number of its nearest mode, for the owner's eyes."""
         return self.fit(X, y).predict(X)
 

@@ -17,19 +17,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
+from hushsum import records
 from hushsum.errors import DataRefused, HushsumError, SuspiciousParameter, UsageError, shown
-from hushsum.records import (
-    DAYS,
-    ENCODE,
-    as_columns,
-    first_column,
-    from_package,
-    has_arrow_interface,
-    in_memory,
-    is_not_numeric,
-    level_outside,
-    pyarrow,
-)
 
 T = TypeVar("T")
 
@@ -51,8 +40,8 @@ _REFUSALS: Final = (
     ("inhomogeneous", "{where} must be rectangular, got rows of different lengths; " + _COLUMNS),
     ("setting an array element", "{where} must be rectangular, got rows of different lengths; " + _COLUMNS),
     ("inconsistent", "X and y must have the same length, got different ones; give one target per record"),
-    ("could not convert", "{where} must hold numbers, got text; " + ENCODE),
-    ("arrays of bytes/strings", "{where} must hold numbers, got text; " + ENCODE),
+    ("could not convert", "{where} must hold numbers, got text; " + records.ENCODE),
+    ("arrays of bytes/strings", "{where} must hold numbers, got text; " + records.ENCODE),
     ("0 feature(s)", "X must have columns: 0 feature(s) (shape=(, 0)) while a minimum of 1 is required."),
     ("0 sample(s)", "X must have at least one record, got none; check that the source is not empty"),
     ("complex data", "{where} must hold real numbers. Complex data not supported; give two columns"),
@@ -81,8 +70,8 @@ _REFUSALS: Final = (
 )
 # Whether a column is what a message is about.
 _TESTS: Final[dict[str, Callable[[NDArray[Any]], bool]]] = {
-    "could not convert": is_not_numeric,
-    "arrays of bytes/strings": is_not_numeric,
+    "could not convert": records.is_not_numeric,
+    "arrays of bytes/strings": records.is_not_numeric,
     "contains nan": lambda values: bool(np.isnan(values.astype(np.float64)).any()),
     "infinity": lambda values: bool(np.isinf(values.astype(np.float64)).any()),
 }
@@ -99,7 +88,7 @@ def checked_records(model: BaseEstimator, X: object, y: object = "no_validation"
     DataRefused
         if they break a rule; the message shows neither a value nor the number of records.
     """
-    rows = in_memory(X)
+    rows = records.in_memory(X)
     _refuse_dates(rows)
     target = None if isinstance(y, str) else y
     return showing_nothing(
@@ -109,20 +98,20 @@ def checked_records(model: BaseEstimator, X: object, y: object = "no_validation"
 
 def _refuse_dates(rows: Any) -> None:
     """Refuse dates and durations: scikit-learn takes them as numbers of the unit they are stored in."""
-    if from_package(rows, "pandas"):
+    if records.from_package(rows, "pandas"):
         frame = rows if rows.ndim == 2 else rows.to_frame()
         kinds = zip(frame.columns, (getattr(kind, "kind", "") for kind in frame.dtypes), strict=True)
         found = next((f"column {str(name)!r}" for name, kind in kinds if kind in _MOMENTS), None)
     elif isinstance(rows, np.ndarray):
         found = "X" if rows.dtype.kind in _MOMENTS else None
-    elif has_arrow_interface(rows):
-        names, columns = as_columns(rows)
-        temporal = [i for i, each in enumerate(columns) if pyarrow().types.is_temporal(each.type)]
+    elif records.has_arrow_interface(rows):
+        names, columns = records.as_columns(rows)
+        temporal = [i for i, each in enumerate(columns) if records.pyarrow().types.is_temporal(each.type)]
         found = None if not temporal else "X" if names is None else f"column {names[temporal[0]]!r}"
     else:
         found = None
     if found is not None:
-        raise DataRefused(f"{found} must be of numbers", got="dates", remedy=DAYS)
+        raise DataRefused(f"{found} must be of numbers", got="dates", remedy=records.DAYS)
 
 
 def showing_nothing(step: Callable[[], T], *, X: object = None, y: object = None) -> T:
@@ -149,7 +138,7 @@ def _refusal(text: str, of_type: bool, X: object, y: object) -> Exception:
     if of_type and "argument must be" in text:
         return TypeError(
             "float() argument must be a string or a real number, got another type in "
-            f"{_where(X, y, is_not_numeric)}; {ENCODE}"
+            f"{_where(X, y, records.is_not_numeric)}; {records.ENCODE}"
         )
     if any(part in text for part in _SHOWS_COLUMNS_ONLY):
         found = re.match(r"X has (\d+) features", text)
@@ -169,7 +158,7 @@ def _refusal(text: str, of_type: bool, X: object, y: object) -> Exception:
 
 def _where(X: object, y: object, test: Callable[[NDArray[Any]], bool] | None) -> str:
     """What a refusal is about: the first column, or y, that a test finds."""
-    column = None if X is None or test is None else first_column(X, test)
+    column = None if X is None or test is None else records.first_column(X, test)
     if column is not None:
         return column
     if X is None or (y is not None and test is not None):
@@ -218,7 +207,7 @@ def warn_of_fitted_steps(model: BaseEstimator) -> bool:
             "takes declared ranges and categories, or fit the step to public data and wrap it in "
             "sklearn.frozen.FrozenEstimator.",
             SuspiciousParameter,
-            stacklevel=level_outside(),
+            stacklevel=records.level_outside(),
         )
     return bool(learned)
 

@@ -12,22 +12,11 @@ from typing import Any, Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum import kernels
 from hushsum._types import Box, Floats
 from hushsum.declaration import FROM_PUBLIC, INTEGER, NUMBER, TEXT, Parameter, setting
 from hushsum.errors import UsageError
-from hushsum.kernels import (
-    HASH_ROWS,
-    HASHABLE,
-    SMOOTH_PROFILES,
-    SPECTRAL,
-    ColumnKernel,
-    Kernel,
-    Role,
-    in_scale,
-    kernel_names,
-    named,
-    parameter_names,
-)
+from hushsum.kernels import ColumnKernel, Kernel, Role
 from hushsum.methods import FOURIER_FEATURES, GRID, RACE, method_named
 from hushsum.privacy import Mechanism, Promise, ReleaseRequest
 from hushsum.releases import Bundle, NoisyTable
@@ -39,15 +28,16 @@ from ._public_rows import USUAL_RECORDS, visible_bandwidth
 
 KERNELS = tuple(
     name
-    for name in kernel_names()
-    if "dim" in parameter_names(name) and name in {*HASHABLE.kernels(), *SPECTRAL.kernels()}
+    for name in kernels.kernel_names()
+    if "dim" in kernels.parameter_names(name)
+    and name in {*kernels.HASHABLE.kernels(), *kernels.SPECTRAL.kernels()}
 )
 """The kernels of columns that hash rows or random features count, by name."""
 MOST_GRID_COLUMNS = 4
 TABLES: tuple[tuple[Role, int | None, str], ...] = (
-    (HASH_ROWS, None, RACE),
-    (SMOOTH_PROFILES, MOST_GRID_COLUMNS, GRID),
-    (SPECTRAL, None, FOURIER_FEATURES),
+    (kernels.HASH_ROWS, None, RACE),
+    (kernels.SMOOTH_PROFILES, MOST_GRID_COLUMNS, GRID),
+    (kernels.SPECTRAL, None, FOURIER_FEATURES),
 )
 """Where a model counts a kernel: the first method whose role it has, in at most that number of columns."""
 
@@ -123,12 +113,12 @@ def kernel_of(model: Any, n_features: int | None = None, bandwidth: float | None
             raise UsageError(
                 "kernel", f"must compare {dim} columns", got="another number", remedy=f"give it dim={dim}"
             )
-        return in_scale(kernel, scale, box, default=False)
+        return kernels.in_scale(kernel, scale, box, default=False)
     used = model.effective("bandwidth", n_features) if bandwidth is None else bandwidth
     given = {"dim": dim, "bandwidth": used}
     given |= {name: getattr(model, name) for name in ("power", "smoothness") if hasattr(model, name)}
-    taken: dict[str, Any] = {name: given[name] for name in parameter_names(kernel) if name in given}
-    return in_scale(named(kernel, **taken), scale, box)
+    taken: dict[str, Any] = {name: given[name] for name in kernels.parameter_names(kernel) if name in given}
+    return kernels.in_scale(kernels.named(kernel, **taken), scale, box)
 
 
 @declared

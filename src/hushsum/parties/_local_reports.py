@@ -28,7 +28,7 @@ from hushsum.errors import FilePath, FileRefused, UsageError
 from hushsum.files import atomic_file, canonical_json, stored_rational
 from hushsum.kernels import HashableKernel, Kernel
 from hushsum.operations import STANDARD, check_function_output, check_output
-from hushsum.planning._requests import BOUNDS, SEED, KernelSpec, of_table
+from hushsum.planning._plan import BOUNDS, SEED, KernelSpec, of_table
 from hushsum.privacy import (
     MECHANISM,
     RECORD,

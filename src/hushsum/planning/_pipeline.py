@@ -49,9 +49,23 @@ from hushsum.records import (
 from hushsum.releases import PUBLIC_SAMPLE, Prepared, ReleasedFunction, combine
 from hushsum.tally import Tally
 
-from ._narrow_bandwidth import warn_of_narrow_bandwidth
-from ._plan import MAX_BYTES, MAX_SECONDS, bounds_of_sample, kernel_of_sample, plan
-from ._requests import COMPARISON, QUERIES, KernelSpec, MethodSpec, built, step_of_columns, takes_sets
+from ._plan import (
+    COMPARISON,
+    MAX_BYTES,
+    MAX_SECONDS,
+    QUERIES,
+    KernelSpec,
+    MethodSpec,
+    bounds_of_sample,
+    built,
+    kernel_of_sample,
+    plan,
+    step_of_columns,
+    takes_sets,
+    warn_of_narrow_bandwidth,
+)
+
+__all__ = ["UNDECLARED", "DeclaredRecords", "EmptyTally", "ReleaseRecords", "planned_tally", "release"]
 
 UNDECLARED = 100_000
 """The number of records that sizes are chosen for where none is declared: its choice is near the best from a

@@ -1,15 +1,18 @@
 """Plans: the predicted error of each method of release, from declared quantities; no private data is read.
 
-Who is trusted (`TrustModel`), what a public sample decides, the smallest ε that reaches an error, and the
-result as a table, JSON and text stand here too.
+What is planned is requested by name, before columns are known: a kernel, a method, the table of a tally. Who
+is trusted (`TrustModel`), what a public sample decides, the smallest ε that reaches an error, and the result
+as a table, JSON and text stand here too, and whether a bandwidth is too small for the declared number of
+records.
 """
 
 from __future__ import annotations
 
 import math
+import warnings
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import partial
 from math import ceil, floor, log10
@@ -17,27 +20,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from hushsum import _html
+from hushsum import _html, kernels, privacy
 from hushsum._types import Floats
-from hushsum.declaration import request, required, setting, taking_fields_of
-from hushsum.errors import DataRefused, Part, UsageError
+from hushsum.declaration import BOUNDS_TYPE, NUMBER, Parameter, request, required, setting, taking_fields_of
+from hushsum.errors import DataRefused, Part, SuspiciousParameter, UsageError
 from hushsum.errors import Parameter as NameOf
-from hushsum.kernels import (
-    HASH_ROWS,
-    INNER_PRODUCT,
-    ColumnKernel,
-    HashableKernel,
-    Kernel,
-    amount_in_words,
-    error_in_words,
-    in_scale,
-    in_units,
-    one_of,
-    parameter_names,
-    positive_integer,
-    positive_number,
-    scaled_by,
-)
+from hushsum.kernels import ColumnKernel, HashableKernel, Kernel, scaled_by
 from hushsum.methods import (
     BOUND,
     HEADER_BYTES,
@@ -48,34 +36,23 @@ from hushsum.methods import (
     Option,
     PredictionRequest,
     comparison_option,
+    default_kernel,
+    default_method,
     likely_densities,
     method_named,
     option_of_reading,
     planned_methods,
     row_variances,
     row_width,
+    tally_methods,
     typical_density,
 )
-from hushsum.privacy import (
-    AUTO,
-    COUNT_SHARE,
-    DELTA,
-    GAUSSIAN,
-    LAPLACE,
-    LARGE_EPSILON,
-    MECHANISM,
-    PRIVACY,
-    PURE_MECHANISMS,
-    RELATION,
-    RHO,
-    SHUFFLED_MECHANISM,
-    Promise,
-    Relation,
-    exact,
-    sign_gain,
-)
+from hushsum.privacy import AUTO, Promise, Relation
 from hushsum.privacy.accounting import local_epsilon_for
 from hushsum.records import (
+    PLAIN,
+    Bounds,
+    CellFormat,
     DeclaredBounds,
     DeclaredSteps,
     as_dense,
@@ -85,20 +62,271 @@ from hushsum.records import (
 )
 from hushsum.releases import FEWEST_POINTS
 from hushsum.tables import HashRows, Reading
+from hushsum.tally import Tally
 
-from ._narrow_bandwidth import narrow_bandwidth
-from ._requests import (
-    BOUNDS,
-    COMPARISON,
-    METHOD,
-    PURPOSE,
-    QUERIES,
-    STEPS,
-    WIDTH,
-    KernelSpec,
-    of_table,
-    step_of_columns,
+__all__ = [
+    "BOUNDS", "CENTRAL", "KernelSpec", "MethodSpec", "Option", "Plan", "PlanRequest", "TableSpec",
+    "bounds_of_sample", "built", "bytes_in_words", "empty_tally", "kernel_of_sample", "plan",
+    "rounded_bandwidth", "silverman", "takes_sets",
+]  # fmt: skip
+
+TABLE: Final = "Table"
+"""A heading of help."""
+of_kernel = partial(setting, group="Kernel")
+of_table = partial(setting, group=TABLE)
+
+
+@request
+class KernelSpec:
+    """A kernel's name, or several in an expression, and the parameters given for it; None leaves a parameter
+    at the kernel's default.
+    """
+
+    kernel: str | None = setting(
+        None,
+        "gaussian, laplacian, matern, euclidean, manhattan, angular, jaccard or hamming; or "
+        "several, with their columns: 'euclidean(age, bandwidth=10) * hamming(town)'. [default: "
+        "gaussian; where hash rows are requested, euclidean; for sets, jaccard]",
+        suggestions=kernels.kernel_names,
+    )
+    bandwidth: float | None = setting(
+        None, "How near records must be to count as similar; chosen without looking at them.", above=0
+    )
+    scale: str | None = of_kernel(
+        None,
+        "What the bandwidth is measured in: the units of the data, or the declared range of each "
+        "column, of which it is then a fraction. [default: bounds if the ranges differ by more than 10 "
+        "times]",
+        choices=kernels.SCALES,
+        metavar="units|bounds",
+    )
+    power: int | None = of_kernel(
+        None, "Power of the similarity; a larger power decreases faster.", at_least=1, at_most=256
+    )
+    bits: int | None = of_kernel(None, "Sign bits of the angular kernel.", at_least=1, at_most=64)
+    projection: str | None = of_kernel(
+        None, "dense, or structured: faster from about 512 columns on.", choices=("dense", "structured")
+    )
+    smoothness: float | None = of_kernel(
+        None, "Smoothness of the matern kernel: 0.5, 1.5 or 2.5. [default: 1.5]", at_least=0.5, at_most=2.5
+    )
+    radius: float | None = of_kernel(
+        None,
+        "For the dot-product and polynomial kernels: longer records are shortened to this length. "
+        "[default: 1]",
+        at_least=1e-15,
+        at_most=1e15,
+    )
+
+    @property
+    def name(self) -> str:
+        """The name of the kernel, or an expression of several."""
+        return self.kernel or default_kernel()
+
+    def for_records(self, *, method: str | None = None, sets: bool = False, **sizes: Any) -> KernelSpec:
+        """The same with the kernel named, which depends on the method and on what records are by default."""
+        return replace(self, kernel=self.kernel or default_kernel(method, sets=sets, **sizes))
+
+    def for_comparison(self, dim: int | None) -> KernelSpec:
+        """The same with a bandwidth where none is given, as for normal records whose standard deviation is an
+        eighth of the declared range of each column.
+        """
+        parameters = () if kernels.is_expression(self.name) else kernels.parameter_names(self.name)
+        if self.bandwidth is not None or dim is None or "bandwidth" not in parameters:
+            return self
+        return replace(self, bandwidth=float(f"{math.sqrt(dim / 2.0) / 8.0:.2g}"), scale="bounds")
+
+    @property
+    def takes_sets(self) -> bool:
+        """Whether its records are sets, and not columns of numbers."""
+        return "dim" not in kernels.parameter_names(self.name)
+
+    def example(
+        self, dim: int | None, bounds: DeclaredBounds | None = None, columns: Sequence[str] | None = None
+    ) -> Kernel:
+        """The kernel where only the number of columns matters, or not even that is known."""
+        known = columns or kernels.example_columns(self.name, dim)
+        return self.build(len(known) if dim is None and known is not None else dim, known, bounds)
+
+    def build(
+        self, dim: int | None, columns: Sequence[str] | None = None, bounds: DeclaredBounds | None = None
+    ) -> Kernel:
+        """The kernel for records of ``dim`` columns, of these names, in these bounds.
+
+        Raises
+        ------
+        UsageError
+            if a parameter is missing that the kernel needs, or one is given that it does not have.
+        """
+        kernel = self.plain(dim, columns, bandwidth=self.bandwidth)
+        return kernels.in_scale(
+            kernel, self.scale, bounds, columns, default=not kernels.is_expression(self.name)
+        )
+
+    def plain(self, dim: int | None, columns: Sequence[str] | None, *, bandwidth: float | None) -> Kernel:
+        """The kernel with another bandwidth, in the units of the data."""
+        names = ("power", "bits", "projection", "smoothness", "radius")
+        given = {name: getattr(self, name) for name in names}
+        return kernels.named(self.name, dim=dim, columns=columns, bandwidth=bandwidth, **given)
+
+
+BOUNDS: Final = Parameter(
+    type=BOUNDS_TYPE,
+    help="Declared range of all columns, or of each; records are clipped to it.",
+    metavar="LOW:HIGH[,...]",
 )
+METHOD: Final = Parameter(
+    help="auto compares all methods that can release the kernel; or the name of one method.",
+    choices=lambda: (AUTO, *planned_methods()),
+    metavar="NAME",
+)
+QUERIES: Final = "query"
+COMPARISON: Final = "compare"
+PURPOSE: Final = Parameter(
+    help="compare: a table for two-sample tests, alike for all owners.", choices=(QUERIES, COMPARISON)
+)
+SEED: Final = Parameter(
+    group=TABLE, help="Public seed of the random functions.", at_least=0, at_most=(1 << 63) - 1
+)
+STEPS: Final = Parameter(
+    group=TABLE,
+    type=NUMBER,
+    several=True,
+    help="For columns whose values are multiples of a step, such as 0.5: grid nodes lie on these values. One "
+    "step for all columns, or one for each; 0 for a column without a step.",
+    at_least=0,
+    metavar="STEP[,...]",
+)
+WIDTH: Final = Parameter(
+    group=TABLE, help="Cells per row of a race table. [default: 1000]", at_least=2, at_most=10**8
+)
+
+
+@request
+class MethodSpec:
+    """How records are released: what a person declares for the plan; all of it is public.
+
+    ``records`` is the declared number of records. ``width`` is for hash rows, ``steps`` for grids.
+    """
+
+    method: str = setting(AUTO, METHOD)
+    purpose: str = setting(QUERIES, PURPOSE)
+    records: int | None = setting(
+        None, "Declared number of records, for the plan; the true one is private.", at_least=1, at_most=10**12
+    )
+    width: int | None = setting(None, WIDTH)
+    steps: DeclaredSteps | None = setting(None, STEPS)
+    seed: int = setting(0, SEED)
+
+
+@request
+class TableSpec:
+    """The public shape of a tally: tallies that are to be merged need the same one.
+
+    ``rows`` and ``width`` are for hash rows, ``spacing``, ``degree`` and ``steps`` for grids, ``features``,
+    ``groups`` and ``structured`` for Fourier features; None where a method's default will do.
+    ``seed`` is for those that have one. A ``method`` of None is that which suits the kernel
+    (:func:`hushsum.methods._method.default_method`).
+    """
+
+    method: str | None = setting(
+        None,
+        "race: kernels with hash functions; grid: 1 to 4 columns with bounds; fourier_features: gaussian, "
+        "laplacian, matern; or another method that counts in a tally. [default: the first of these methods "
+        "that takes the kernel]",
+        choices=tally_methods,
+        metavar="NAME",
+    )
+    rows: int | None = of_table(
+        None, "Rows of a race table; a release may publish fewer. [default: 1000]", at_least=1, at_most=10**8
+    )
+    width: int | None = setting(None, WIDTH)
+    spacing: float | None = of_table(
+        None, "Distance between grid nodes, in bandwidths. [default: 0.75]", above=0
+    )
+    degree: int | None = of_table(
+        None, "Degree of the weights on a grid, 2 to 5. [default: by columns]", at_least=2, at_most=5
+    )
+    steps: DeclaredSteps | None = setting(None, STEPS)
+    features: int | None = of_table(
+        None, "Number of frequencies of fourier_features. [default: 4096]", at_least=1, at_most=10**8
+    )
+    groups: int | None = of_table(
+        None,
+        "Groups of fourier_features; each record is counted in one group: less time, more noise. [default: "
+        "1]",
+        at_least=1,
+        at_most=1 << 10,
+    )
+    structured: bool | None = of_table(
+        None, "Frequencies of fourier_features by fast transforms, for many columns."
+    )
+    seed: int = setting(0, SEED)
+
+    def __post_init__(self) -> None:
+        if self.method is None:
+            return
+        kernels.one_of("method", self.method, tally_methods())
+        for name in self.given():
+            if name not in method_named(self.method).settings:
+                fitting = ", ".join(each for each in tally_methods() if name in method_named(each).settings)
+                raise UsageError(name, f"is for the method {fitting}", got=f"it for {self.method}")
+
+    def given(self) -> dict[str, Any]:
+        """The sizes that are declared, by name."""
+        sizes = {name: getattr(self, name) for name in _sizes()}
+        return {name: value for name, value in sizes.items() if value is not None}
+
+
+def _sizes() -> tuple[str, ...]:
+    """The sizes that some method of tallies takes."""
+    every = {name for method in tally_methods() for name in method_named(method).settings}
+    return tuple(each.name for each in fields(TableSpec) if each.name in every - {"seed"})
+
+
+def empty_tally(
+    kernel: Kernel,
+    size: TableSpec,
+    *,
+    bounds: DeclaredBounds | None,
+    columns: Sequence[str] | None,
+    max_per_unit: int | None,
+    cells: CellFormat = PLAIN,
+) -> Tally:
+    """An empty tally of the requested method, for records that are read as ``cells`` says."""
+    if size.method is None:
+        bounded = bounds is not None
+        size = replace(size, method=default_method(kernel, bounded=bounded, **size.given()))
+    assert size.method is not None
+    method = method_named(size.method)
+    assert method.tally is not None
+    if method.needs_bounds and bounds is None:
+        rule = f"must be declared for the method {size.method}"
+        raise UsageError("bounds", rule, got="none", remedy="give the range of each column")
+    given = size.given()
+    if "seed" in method.settings:
+        given["seed"] = size.seed
+    if isinstance(size.steps, tuple):
+        given["steps"] = step_of_columns(size.steps)
+    tally = method.tally(kernel, **given, bounds=bounds, columns=columns, max_per_unit=max_per_unit)
+    return tally.restrict_to_add_remove() if cells.drop_missing else tally
+
+
+def takes_sets(kernel: KernelSpec | Kernel) -> bool:
+    """Whether the records of a kernel are sets, and not columns of numbers."""
+    return kernel.dim is None if isinstance(kernel, Kernel) else kernel.takes_sets
+
+
+def built(
+    kernel: KernelSpec | Kernel, dim: int | None, columns: Sequence[str] | None, bounds: DeclaredBounds | None
+) -> Kernel:
+    """The kernel for records of these columns; a kernel object is one already."""
+    return kernel if isinstance(kernel, Kernel) else kernel.build(dim, columns, bounds)
+
+
+def step_of_columns(steps: Sequence[float]) -> float | list[float | None]:
+    """Numbers of a command or a request as :func:`hushsum.grid` takes them: 0 stands for no step."""
+    return steps[0] if len(steps) == 1 else [each or None for each in steps]
 
 
 def bytes_in_words(size: int, *, digits: int = 3) -> str:
@@ -257,12 +485,13 @@ class Plan:
                 f"A test of two such releases (*) finds with probability 1/2 that all records moved by "
                 f"{best.move:.2g} of the declared ranges, for {self.records:,} records each."
             )
-        error = error_in_words(self.kernel, best.error, self.records)
+        error = kernels.error_in_words(self.kernel, best.error, self.records)
         text = f"The best option (*) has an error of {error}, for {self.records:,} records."
         if not self.guessed:
             return text
         few, many = (
-            amount_in_words(self.kernel, each, self.records) for each in (best.sparse_error, best.dense_error)
+            kernels.amount_in_words(self.kernel, each, self.records)
+            for each in (best.sparse_error, best.dense_error)
         )
         return f"{text} Where few records are near, the error is {few}; where most are near, {many}."
 
@@ -293,22 +522,14 @@ class Plan:
         promise = f"rho={option.rho:g}" if option.rho is not None else f"eps={option.epsilon:g}"
         if option.delta:
             promise += f", delta={option.delta:g}"
-        return (
-            option.method,
-            option.mechanism,
-            promise,
-            f"{option.rows}×{option.width}" + (", rounded" if option.rounded else ""),
-            f"{option.noise:.2e}",
-            f"{option.approximation:.2e}",
-            f"{option.error:.2e}",
-            *(
-                (f"{option.sparse_error:.2e}", f"{option.dense_error:.2e}")
-                if self.guessed
-                else (f"{option.error / self.density:.1%}",)
-            ),
-            bytes_in_words(option.size),
-            in_seconds(option.seconds),
-        )
+        table = f"{option.rows}×{option.width}" + (", rounded" if option.rounded else "")
+        errors = [f"{each:.2e}" for each in (option.noise, option.approximation, option.error)]
+        if self.guessed:
+            errors += [f"{option.sparse_error:.2e}", f"{option.dense_error:.2e}"]
+        else:
+            errors.append(f"{option.error / self.density:.1%}")
+        of_file = bytes_in_words(option.size), in_seconds(option.seconds)
+        return (option.method, option.mechanism, promise, table, *errors, *of_file)
 
 
 Best = Callable[[float, float | None], Sequence[Option]]
@@ -330,17 +551,17 @@ def promise_for_error(
         if no ε up to `LARGE_EPSILON` reaches the error, or ε or ρ was given too. A larger ε would be a number
         in place of a promise, and a reader who requests an error may overlook it.
     """
-    target = positive_number("error", error, remedy="give a mean absolute error such as 0.001")
+    target = kernels.positive_number("error", error, remedy="give a mean absolute error such as 0.001")
     if not alone:
         raise UsageError(
             "error", ("must be given without ", NameOf("epsilon"), " and ", NameOf("rho")), got="both"
         )
-    reachable = {delta: [option.error for option in best(LARGE_EPSILON, delta)] for delta in deltas}
+    reachable = {delta: [option.error for option in best(privacy.LARGE_EPSILON, delta)] for delta in deltas}
     for delta, errors in reachable.items():
         if errors and errors[0] <= target:
             candidates = [float(f"{digits}e{power}") for power in range(-5, 0) for digits in range(10, 100)]
             reached = bisect_left(candidates, True, key=lambda e: best(e, delta)[0].error <= target)
-            return [*candidates, LARGE_EPSILON][reached], delta
+            return [*candidates, privacy.LARGE_EPSILON][reached], delta
     least = [each for errors in reachable.values() for each in errors]
     further = ("declare ", NameOf("bounds"), ", which allows better methods, ") if declare_bounds else ()
     raise UsageError(
@@ -348,7 +569,7 @@ def promise_for_error(
         (
             "must be one that some option reaches with ",
             NameOf("epsilon"),
-            f" of at most {LARGE_EPSILON:g}" + (f", at least {_above(min(least))}" if least else ""),
+            f" of at most {privacy.LARGE_EPSILON:g}" + (f", at least {_above(min(least))}" if least else ""),
         ),
         got=f"{error:g}",
         remedy=(*further, "plan for more records or a larger bandwidth, or accept a larger error"),
@@ -383,7 +604,7 @@ def kernel_of_sample(
     geometric mean over columns of the standard deviation or of quartiles, whichever is smaller. Where the
     bandwidth is a fraction of bounds, all of that is of the columns in units of their ranges.
     """
-    names = parameter_names(spec.name)
+    names = kernels.parameter_names(spec.name)
     if "dim" in names and dim is None:
         dim = _width(public)
     columns = column_names_of(public)
@@ -395,10 +616,10 @@ def kernel_of_sample(
     one = spec.plain(dim, None, bandwidth=1.0)
     width = one.width if isinstance(one, ColumnKernel) else 1.0
     declared = bounds_of_sample(one, bounds, public, beyond=False)
-    units = np.array(in_units(one, spec.scale, declared, columns))
+    units = np.array(kernels.in_units(one, spec.scale, declared, columns))
     smooth = silverman(rows / units, records)
     found = spec.plain(dim, None, bandwidth=rounded_bandwidth(smooth / width))
-    return scaled_by(found, units.tolist()) if isinstance(found, ColumnKernel) else found
+    return kernels.scaled_by(found, units.tolist()) if isinstance(found, ColumnKernel) else found
 
 
 def silverman(rows: Floats, records: int) -> float:
@@ -511,7 +732,7 @@ class TrustModel:
     )
 
     def __post_init__(self) -> None:
-        one_of("trust", self.name, TRUST_MODELS)
+        kernels.one_of("trust", self.name, TRUST_MODELS)
         several = self.name in (FEDERATED, SITES)
         if several != (self.sites is not None):
             rule = f"must be given where trust is {FEDERATED!r} or {SITES!r}, and only there"
@@ -531,7 +752,7 @@ class TrustModel:
     @property
     def parties(self) -> int:
         """The number of sites, 1 where there is one curator."""
-        return 1 if self.sites is None else positive_integer("sites", self.sites, at_most=1 << 20)
+        return 1 if self.sites is None else kernels.positive_integer("sites", self.sites, at_most=1 << 20)
 
     @property
     def colluders(self) -> int:
@@ -554,7 +775,7 @@ class TrustModel:
         """The distribution that noise must have; None for the better one. Shares of noise have distributions
         that add up, which the Gamma-radius distribution does not.
         """
-        return None if self.name != FEDERATED else LAPLACE if promise.pure else GAUSSIAN
+        return None if self.name != FEDERATED else privacy.LAPLACE if promise.pure else privacy.GAUSSIAN
 
     def applied(self, option: Option) -> Option:
         """An option of a curator's, with the noise of this model."""
@@ -590,7 +811,7 @@ class TrustModel:
             basis = HashRows(kernel, rows, request.width or _WIDTH, 0)
             variance = request.row_variance(basis.width)
             keep = 1.0 / (1.0 - basis.fold_rate)
-            noise = keep / (sign_gain(exact("epsilon", epsilon)) * math.sqrt(request.records))
+            noise = keep / (privacy.sign_gain(privacy.exact("epsilon", epsilon)) * math.sqrt(request.records))
             hashing = float(np.sqrt(keep**2 * variance.row_variance / rows).mean())
             error = NORMAL_MEAN_ABSOLUTE * math.hypot(noise, hashing)
             made.append(
@@ -598,7 +819,7 @@ class TrustModel:
                     method=_REPORTS,
                     request=request,
                     settings={"rows": rows, "width": basis.width, "local_epsilon": epsilon},
-                    mechanism=str(MECHANISM if self.name == LOCAL else SHUFFLED_MECHANISM),
+                    mechanism=str(privacy.MECHANISM if self.name == LOCAL else privacy.SHUFFLED_MECHANISM),
                     shape=basis.shape,
                     noise=NORMAL_MEAN_ABSOLUTE * noise,
                     approximation=NORMAL_MEAN_ABSOLUTE * hashing,
@@ -613,7 +834,7 @@ class TrustModel:
 COMPARISON_DELTA = 1e-6
 FEW_COLUMNS = 2
 """For up to this many columns, the advice to leave a column out is useless."""
-of_privacy = partial(setting, group=PRIVACY)
+of_privacy = partial(setting, group=privacy.PRIVACY)
 MAX_BYTES = 64_000_000
 MAX_SECONDS = 60.0
 
@@ -635,10 +856,10 @@ class PlanRequest:
         None, "ε, or several to compare.", above=0, below=1e9, metavar="E[,E...]"
     )
     error: float | None = setting(None, "Find the smallest ε with this predicted mean error.", above=0)
-    delta: float | None = setting(None, DELTA)
-    rho: float | None = setting(None, RHO)
+    delta: float | None = setting(None, privacy.DELTA)
+    rho: float | None = setting(None, privacy.RHO)
     bounds: DeclaredBounds | None = setting(None, BOUNDS)
-    method: str = setting(AUTO, METHOD)
+    method: str = setting(privacy.AUTO, METHOD)
     purpose: str = setting(QUERIES, PURPOSE)
     rows: tuple[int, ...] | Sequence[int] | int | None = of_table(
         None, "Rows of a race table, or several to compare.", at_least=1, at_most=10**8, metavar="R[,R...]"
@@ -652,7 +873,7 @@ class PlanRequest:
     of: str = of_table(
         MEAN, "What answers are: mean kernel values f(q)/N, or sums f(q).", choices=(MEAN, SUM)
     )
-    relation: str | Relation = setting(Relation.ADD_REMOVE, RELATION)
+    relation: str | Relation = setting(Relation.ADD_REMOVE, privacy.RELATION)
     max_per_unit: int | None = of_privacy(
         None, "Maximum number of records per person.", at_least=1, at_most=1 << 20
     )
@@ -691,13 +912,13 @@ class PlanRequest:
         """The predicted error of each method of release."""
         kernel, bounds, epsilon, delta = self.declared_kernel, self.bounds, self.epsilon, self.delta
         model = self.trust_model
-        one_of("purpose", self.purpose, (QUERIES, COMPARISON))
+        kernels.one_of("purpose", self.purpose, (QUERIES, COMPARISON))
         comparing = self.purpose == COMPARISON and not model.reported
         tallies_only, count_share = self.tallies_only or comparing, self.count_share
-        number = positive_integer("records", self.records, at_most=1 << 50)
+        number = kernels.positive_integer("records", self.records, at_most=1 << 50)
         if self.reading is not None or model.name != CENTRAL:
             # A tally that exists, or is made at several sites, is released with the usual share.
-            tallies_only, count_share = True, COUNT_SHARE if count_share is None else count_share
+            tallies_only, count_share = True, privacy.COUNT_SHARE if count_share is None else count_share
         if isinstance(kernel, KernelSpec):
             method = "race" if model.reported else self.method
             kernel = kernel.for_records(method=method, rows=self.rows, width=self.width)
@@ -717,42 +938,42 @@ class PlanRequest:
             if isinstance(kernel, KernelSpec):
                 chosen = kernel.example(self.dim, bounds, known)
             else:
-                chosen = in_scale(kernel, self.scale, bounds, known, default=False)
+                chosen = kernels.in_scale(kernel, self.scale, bounds, known, default=False)
             box, names = (None, None) if chosen.dim is None else declared_bounds(bounds, dim=chosen.dim)
             steps = step_of_columns(self.steps) if isinstance(self.steps, tuple) else self.steps
             on_steps = None if box is None else declared_steps(steps, box, names)
         methods = _methods(self.method, chosen, tallies_only=tallies_only)
         known_density = None if self.density is None else _density(self.density)
-        if known_density is None and self.public is not None and not HASH_ROWS.test(chosen):
+        if known_density is None and self.public is not None and not kernels.HASH_ROWS.test(chosen):
             known_density = density_of_sample(chosen, self.public, self.queries)
         typical = typical_density(chosen, box) if known_density is None else known_density
         variances = row_variances(
             chosen, records=number, seed=self.seed, density=typical, public=self.public, queries=self.queries
         )
-        measured = variances(row_width(self.reading, self.width)) if HASH_ROWS.test(chosen) else None
+        measured = variances(row_width(self.reading, self.width)) if kernels.HASH_ROWS.test(chosen) else None
         place = float(measured.density.mean()) if measured is not None else typical
-        guessed = known_density is None and measured is None and not INNER_PRODUCT.test(chosen)
+        guessed = known_density is None and measured is None and not kernels.INNER_PRODUCT.test(chosen)
         densities = likely_densities(place) if guessed else (place,) * 3
-        one_of("of", self.of, (MEAN, SUM))
+        kernels.one_of("of", self.of, (MEAN, SUM))
 
-        most_seconds = positive_number("max_seconds", self.max_seconds, remedy="try 60")
+        most_seconds = kernels.positive_number("max_seconds", self.max_seconds, remedy="try 60")
 
         def options_for(promise: Promise, *, requested: bool) -> list[Option]:
-            suits = (self.mechanism in PURE_MECHANISMS) == promise.pure
+            suits = (self.mechanism in privacy.PURE_MECHANISMS) == promise.pure
             request = PredictionRequest(
                 records=number,
                 kernel=chosen,
                 bounds=box,
                 promise=promise,
                 relation=Relation.of(self.relation),
-                count_share=None if count_share is None else exact("count_share", count_share),
+                count_share=None if count_share is None else privacy.exact("count_share", count_share),
                 per_unit=None
                 if self.max_per_unit is None
-                else positive_integer("max_per_unit", self.max_per_unit, at_most=1 << 20),
+                else kernels.positive_integer("max_per_unit", self.max_per_unit, at_most=1 << 20),
                 density=place,
                 densities=densities,
                 of=self.of,
-                max_bytes=positive_integer("max_bytes", self.max_bytes, at_most=1 << 50),
+                max_bytes=kernels.positive_integer("max_bytes", self.max_bytes, at_most=1 << 50),
                 requested=requested,
                 row_variance=variances,
                 rows=self.rows,
@@ -770,7 +991,7 @@ class PlanRequest:
                     # Each kind of noise with the sizes and the share of the count that suit it; a tally that
                     # exists is released with the one that its calibration takes.
                     pure = replace(request, promise=replace(promise, delta=Fraction(0)))
-                    each = [replace(request, mechanism=GAUSSIAN), *([pure] if requested else [])]
+                    each = [replace(request, mechanism=privacy.GAUSSIAN), *([pure] if requested else [])]
                 found = (option for one in each for option in _options(methods, one, self.reading))
                 group = [model.applied(option) for option in found]
             quick = [option for option in group if option.seconds <= most_seconds or self.rows is not None]
@@ -791,11 +1012,9 @@ class PlanRequest:
             shown += [(Promise.of(epsilon=each.epsilon, delta=COMPARISON_DELTA), False) for each in requested]
         options = [option for promise, own in shown for option in options_for(promise, requested=own)]
         if not options:
-            raise (
-                _no_reports(chosen, model)
-                if model.reported
-                else _nothing(chosen, self.reading, methods, box is not None)
-            )
+            if model.reported:
+                raise _no_reports(chosen, model)
+            raise _nothing(chosen, self.reading, methods, box is not None)
         basis = BOUND if measured is None else measured.source
         return Plan(tuple(options), number, place, densities, basis, chosen, self.of)
 
@@ -919,11 +1138,11 @@ def _methods(name: str, kernel: Kernel, *, tallies_only: bool) -> list[Method]:
     """
     planned = [method_named(each) for each in planned_methods()]
     planned = [each for each in planned if each.tally is not None or not tallies_only]
-    if name == AUTO:
+    if name == privacy.AUTO:
         return [each for each in planned if each.role.test(kernel) and not each.named_only]
     if name not in [each.name for each in planned]:
         names = ", ".join(each.name for each in planned)
-        raise UsageError("method", f"must be {AUTO!r} or one of {names}", got=f"{name!r}")
+        raise UsageError("method", f"must be {privacy.AUTO!r} or one of {names}", got=f"{name!r}")
     method = method_named(name)
     method.role.check(kernel, name)
     return [method]
@@ -940,7 +1159,7 @@ def _options(methods: Sequence[Method], request: PredictionRequest, reading: Rea
 
 
 def _density(density: float) -> float:
-    number = positive_number("density", density)
+    number = kernels.positive_number("density", density)
     if number > 1:
         raise UsageError("density", "must be at most 1", got=f"{density}", remedy="it is a mean kernel value")
     return number
@@ -996,3 +1215,83 @@ def _each(epsilon: float | Sequence[float] | None) -> Iterable[float | None]:
             raise UsageError("epsilon", "must hold at least one value", got="none", remedy="try [0.5, 1.0]")
         return epsilon
     return [epsilon]
+
+
+_SIGNIFICANT: Final = 2.0
+"""The standard errors from which on a value differs from zero, by a 95 % interval."""
+
+_MOST_COLUMNS: Final = 2
+"""In more columns records never fill a box evenly, and most of it is empty in any case."""
+
+_STEP, _STEPS = 1.1, 48
+
+
+def narrow_bandwidth(option: Option) -> str | None:
+    """What is wrong with the bandwidth of an option for a declared number of records; None if it suits.
+
+    Records that are spread evenly over the declared box have a mean kernel value of ∫k over the volume of the
+    box. Where two predicted standard errors are more than that, most places of a curve or a map do not differ
+    from zero. The bandwidth that is named is the narrowest, to a tenth, at which the same plan has two
+    standard errors or more.
+
+    >>> import hushsum as hs
+    >>> plan = hs.plan(records=2000, dim=2, bandwidth=0.1, bounds=(0, 10), epsilon=0.1)
+    >>> narrow_bandwidth(plan.best)
+    'the bandwidth is too small for 2,000 records: if they were spread evenly over the bounds, 1.3 of them \
+would be near a place, with a standard error of 36; a bandwidth of 0.81 suits that number'
+    """
+    request = option.request
+    kernel, bounds = request.kernel, request.bounds
+    if bounds is None or not isinstance(kernel, ColumnKernel) or bounds.dim > _MOST_COLUMNS or kernel.signed:
+        return None
+    if not math.isfinite(kernel.integral()) or option.move is not None:
+        return None
+    even, error = _even(kernel, bounds), _error(option, kernel, bounds)
+    if even >= _SIGNIFICANT * error:
+        return None
+    records = request.records
+    found = (
+        f"the bandwidth is too small for {records:,} records: if they were spread evenly over the bounds, "
+        f"{_written(even * records)} of them would be near a place, with a standard error of "
+        f"{_written(error * records)}"
+    )
+    for step in range(1, _STEPS):
+        wider = scaled_by(kernel, [_STEP**step] * bounds.dim)
+        # Wider kernels have no less noise.
+        possible = _even(wider, bounds) >= _SIGNIFICANT * error
+        if possible and _even(wider, bounds) >= _SIGNIFICANT * _error(option, wider, bounds):
+            return f"{found}; {_suiting(kernel, _STEP**step)} suits that number"
+    return f"{found}; no bandwidth suits it: declare more records, or a larger epsilon"
+
+
+def warn_of_narrow_bandwidth(option: Option, *, level: int = 3) -> None:
+    """Warn of it before anything is counted or debited; ``level`` is as of ``warnings.warn``."""
+    found = narrow_bandwidth(option)
+    if found is not None:
+        warnings.warn(found, SuspiciousParameter, stacklevel=level + 1)
+
+
+def _even(kernel: ColumnKernel, bounds: Bounds) -> float:
+    return min(1.0, kernel.integral() / math.prod(bounds.widths))
+
+
+def _error(option: Option, kernel: ColumnKernel, bounds: Bounds) -> float:
+    """The standard error that noise is predicted to give such a mean kernel value, with the method of an
+    option.
+    """
+    predict = method_named(option.method).predict
+    assert predict is not None
+    even = _even(kernel, bounds)
+    asked = replace(option.request, kernel=kernel, density=even, densities=(even,) * 3)
+    return min((each.noise for each in predict(asked)), default=math.inf) / NORMAL_MEAN_ABSOLUTE
+
+
+def _suiting(kernel: ColumnKernel, factor: float) -> str:
+    if "bandwidth" in kernel.parameters():
+        return f"a bandwidth of {_written(kernel.bandwidth * factor)}"
+    return f"one {_written(factor)} times as large"
+
+
+def _written(number: float) -> str:
+    """Two digits, without an exponent where that is short."""
+    return f"{float(f'{number:.2g}'):g}"

@@ -22,6 +22,12 @@ from hushsum._types import is_number
 from hushsum.errors import ClaimError, Parameter, UsageError, shown
 from hushsum.files import stored_rational
 
+__all__ = [
+    "ADJACENCY_ROW", "DIRECTED_EDGE", "EDGE", "LARGE_EPSILON", "PERSON", "RECORD", "SECURE_AGGREGATION",
+    "SITE_NOISE", "UNITS", "Claim", "Mechanism", "Promise", "Relation", "Trust", "best_guess",
+    "check_mechanism", "checked_unit", "exact", "in_plain_words", "known_mechanisms", "unit_in_words",
+]  # fmt: skip
+
 SECURE_AGGREGATION: Final = "secure aggregation"
 SITE_NOISE: Final = "site noise"
 MOST_PARTIES: Final = 1 << 40

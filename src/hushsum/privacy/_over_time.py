@@ -137,6 +137,11 @@ from ._claim import Promise, Relation, exact
 from .accounting import proper_share, short_above, vector_delta, vector_variances, zcdp_rho
 from .noise import NoiseSource
 
+__all__ = [
+    "LAST_STEP", "MOST_STEPS", "Factorisation", "StreamNoise", "StreamUnit", "TreeSums", "View",
+    "root_coefficients", "spent_delta", "spent_epsilon", "spent_rho", "stream_noise",
+]  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class View:
@@ -528,13 +533,8 @@ class Factorisation(_Shown):
 
     def room(self, secret: Integers) -> int:
         """How large the sum of a coordinate of all later increments may be, so that it stays in 64 bits."""
-        largest = max(
-            (
-                int(np.abs(secret[:, at : at + _BLOCK]).sum(axis=0).max())
-                for at in range(0, secret.shape[1], _BLOCK)
-            ),
-            default=0,
-        )
+        blocks = (secret[:, at : at + _BLOCK] for at in range(0, secret.shape[1], _BLOCK))
+        largest = max((int(np.abs(each).sum(axis=0).max()) for each in blocks), default=0)
         # An increment is in the buffers with all weights, and in an output with c_0.
         return max(_ROOM - largest, 0) // max(sum(self._fine_weights), 2 * self.unit)
 
@@ -726,12 +726,7 @@ def _fitted(horizon: int | None, view: View, tilt: float, buffers: int) -> tuple
     found = minimize(
         error, start, method="Nelder-Mead", options={"maxiter": 80, "xatol": 3e-2, "fatol": 1e-4}
     )
-    best = plan(found.x)
-    return (
-        (math.inf, Factorisation(horizon, MOST_FRACTION_BITS, (), (), ()))
-        if best is None
-        else (found.fun, best)
-    )
+    return found.fun, plan(found.x) or Factorisation(horizon, MOST_FRACTION_BITS, (), (), ())
 
 
 def length_above(linear_squared: Fraction | int, touched: int, bounds: FactorBounds) -> int:
@@ -949,11 +944,8 @@ def _factorised(
     def variance_near(bounds: FactorBounds, share: Fraction) -> float:
         return float(bounds.column_squared * table.l2_squared / (2 * rho * (1 - share)))
 
-    def little_rounding(bounds: FactorBounds) -> bool:
-        """Whether rounding adds next to nothing to the length of the table."""
-        return little(table, bounds)
-
     def little(change: StepChange, bounds: FactorBounds) -> bool:
+        """Whether rounding adds next to nothing to the length."""
         return (
             change.touched * bounds.rounding_squared <= _SMALL**2 * bounds.column_squared * change.l2_squared
         )
@@ -965,7 +957,7 @@ def _factorised(
         gap = plan_with(0).reach * table.touched / (24.0 * variance_near(bounds, Fraction(0)))
         return gap * (1.0 + math.exp(min(float(epsilon), 700.0))) <= float(_SMALL * delta)
 
-    small = max(fewest(little_rounding), _FEWEST_BITS)
+    small = max(fewest(lambda bounds: little(table, bounds)), _FEWEST_BITS)
     fine = max(small, fewest(fine_lattice))
     most = fewest(lambda bounds: variance_near(bounds, share) > _LARGEST_VARIANCE) - 1
     # Where the lattice cannot be fine, as for a large ε, the noise comes from ρ, which does not need it.

@@ -32,6 +32,8 @@ import math
 
 from hushsum.errors import ClaimError, Parameter
 
+__all__ = ["largest_leverage", "largest_precision", "sample_delta"]
+
 _UNIT = 2.0**-53
 _TINY = 1e-300
 _LEAST_LEVERAGE = 1e-12

@@ -13,8 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from hushsum.declaration import setting
-from hushsum.error_text import parts_of
-from hushsum.errors import Argument, DataRefused, FilePath, Part, UsageError, Words, shown
+from hushsum.errors import Argument, DataRefused, FilePath, Part, UsageError, Words, parts_of, shown
 
 from ._arrow import pyarrow
 

@@ -1,44 +1,43 @@
-"""What every released function can do, whatever it is made of: answers, description, picture, file."""
+"""What every released function can do, whatever it is made of: answers, description, picture, file.
+
+Then a release between its check and its publication, and the bundle of all that a model released under one
+claim.
+"""
 
 from __future__ import annotations
 
 import io
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
+from types import MappingProxyType
 from typing import (
     IO,
     TYPE_CHECKING,
     Any,
     ClassVar,
     Final,
+    Generic,
     NamedTuple,
     Protocol,
     Self,
     TypedDict,
+    TypeVar,
     Unpack,
     runtime_checkable,
 )
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hushsum import _html
+from hushsum import _html, files, privacy
 from hushsum._types import Floats, PathOrFile, RoleType, is_number
 from hushsum.errors import FileRefused, HushsumError, PerSurface, UsageError, shown
-from hushsum.files import (
-    Buffer,
-    FileKind,
-    Header,
-    Section,
-    build_from,
-    check_spelling,
-    read_container,
-    write_container,
-)
+from hushsum.files import Buffer, FileKind, Header, Section
 from hushsum.kernels import Kernel, counts_records, kernel_as_json, kernel_in_words, records_in_words
-from hushsum.privacy import Claim, Statement, stated_json
+from hushsum.privacy import Booking, Budget, Claim, ReleaseRequest, Statement
 from hushsum.records import Bounds, as_sets, bounds_in_words, column_groups, names_in_words, numbers_of
 from hushsum.tables import Basis, Reading, load_baselines
 from hushsum.version import PRODUCER
@@ -46,6 +45,13 @@ from hushsum.version import PRODUCER
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+__all__ = [
+    "COMMON_FACTS", "UNKNOWN_ERRORS", "Answers", "Bundle", "Column", "Description", "Detail", "Payload",
+    "PlotKeywords", "PlottedColumns", "Points", "Prepared", "Presented", "PublicFacts", "QueryOptions",
+    "Quotient", "Range", "Released", "ReleasedFunction", "check_level", "check_question", "file_bytes",
+    "function_in", "load_function", "load_released", "normal_answers", "normal_quantile", "query_points",
+    "register", "stored_integer",
+]  # fmt: skip
 
 Column = int | str
 """A column by its position or name."""
@@ -527,7 +533,7 @@ class Description:
             "error": self.error,
             **{detail.name: detail.value for detail in self.details},
             "producer": f.producer,
-            **stated_json(f.statement),
+            **privacy.stated_json(f.statement),
         }
 
     def facts(self) -> list[tuple[str, str]]:
@@ -573,7 +579,11 @@ class PublicFacts:
 
     def as_json(self) -> Header:
         """For the header of a file."""
-        return {"claim": self.claim.as_json(), "producer": self.producer, **stated_json(self.statement)}
+        return {
+            "claim": self.claim.as_json(),
+            "producer": self.producer,
+            **privacy.stated_json(self.statement),
+        }
 
     @classmethod
     def from_json(cls, header: Header) -> PublicFacts:
@@ -634,7 +644,7 @@ class StoredRelease(ABC):
     def save(self, target: PathOrFile) -> None:
         """Write a ``.hush`` file; to a path atomically."""
         layout, sections, paged = self._payload()
-        write_container(target, FileKind.RELEASED, {**self.stated(), **layout}, sections, paged=paged)
+        files.write_container(target, FileKind.RELEASED, {**self.stated(), **layout}, sections, paged=paged)
 
     def __reduce__(self) -> tuple[Callable[[bytes], Released], tuple[bytes]]:
         return _from_bytes, (file_bytes(self),)
@@ -717,7 +727,7 @@ class LocalFunction(Presented, StoredRelease, _Declared):
     @cached_property
     def _nonnegative(self) -> ReleasedFunction:
         # Here and not above: the module derives its kind from this class.
-        from ._nonnegative import nonnegative_version
+        from ._public_points import nonnegative_version
 
         return nonnegative_version(self)
 
@@ -766,7 +776,7 @@ class _Codec(NamedTuple):
         """
         found = self.build(header, payload)
         layout = {name: header[name] for name in self.layout if name in header}
-        check_spelling(header, {**found.stated(), **layout})
+        files.check_spelling(header, {**found.stated(), **layout})
         return found
 
 
@@ -872,7 +882,254 @@ def _read(source: PathOrFile, check: Callable[[object], None]) -> Released:
             )
         return _CODECS[name]
 
-    header, payload = read_container(
+    header, payload = files.read_container(
         source, FileKind.RELEASED, lambda header: codec(header).payload_size(header)
     )
-    return build_from(header, payload, codec(header).read)
+    return files.build_from(header, payload, codec(header).read)
+
+
+R = TypeVar("R", bound=Released)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared(Generic[R]):
+    """A release that has been checked and not drawn: everything that can be refused was refused before.
+
+    Attributes
+    ----------
+    claim : Claim
+        What it will promise; known before anything is drawn.
+    subject : mapping
+        The description in the ledger: public. What the request states is added to it.
+    make : callable
+        Draws the noise, without spending: `spend` is what to call.
+    request : ReleaseRequest
+        Where it is debited, if `spend` is given no other place, and what is stated with it.
+
+    Examples
+    --------
+    >>> import hushsum as hs
+    >>> from hushsum.privacy import ReleaseRequest
+    >>> tally = hs.race(hs.EuclideanKernel(dim=1, bandwidth=1.0), rows=10).add([[1.0]] * 100)
+    >>> prepared = tally.prepare(ReleaseRequest(epsilon=1.0))
+    >>> prepared.claim.mechanism
+    'discrete laplace'
+    >>> f = prepared.spend()
+    """
+
+    claim: Claim
+    subject: Mapping[str, object]
+    make: Callable[[], R]
+    request: ReleaseRequest = field(default_factory=ReleaseRequest)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "subject", {**self.subject, **self.request.statement.as_json()})
+
+    def price(self, budget: Budget) -> object:
+        """What the release costs in a budget, whether or not as much is left."""
+        return budget.cost(self.claim)
+
+    def _drawn(self) -> R:
+        """What was made, with what the request states."""
+        made = self.make()
+        if self.request.statement == Statement():
+            return made
+        assert isinstance(made, StoredRelease)
+        return made.stating(self.request.statement)
+
+    def spend(self, booking: Booking | None = None, sink: Callable[[bytes], object] | None = None) -> R:
+        """Debit the claim, draw, stage and publish: what was released. A retry returns the staged bytes.
+
+        Parameters
+        ----------
+        booking : Booking, optional
+            Where it is debited. Without one, and without that of the request, nothing is recorded.
+        sink : callable, optional
+            Brings the bytes of the file to their reader, before they count as published.
+
+        Raises
+        ------
+        UsageError
+            if the staged bytes claim something else: they were staged for another release.
+        BudgetExhausted, ClaimError, AlreadyPublished
+            as `hushsum.privacy.stage` does.
+        """
+        booking = self.request.booking if booking is None else booking
+        if booking is None and sink is None:
+            return self._drawn()
+        released: list[Any] = []
+        drawn = b""
+
+        def file() -> bytes:
+            nonlocal drawn
+            released.append(self._drawn())
+            drawn = file_bytes(released[0])
+            return drawn
+
+        def deliver(payload: bytes) -> None:
+            if not released or payload != drawn:
+                released[:] = [load_released(io.BytesIO(payload))]
+                if released[0].claim != self.claim:
+                    raise privacy.another_release()
+            if sink is not None:
+                sink(payload)
+
+        privacy.spend(booking, self.claim, self.subject, file, deliver=deliver)
+        function: R = released[0]
+        return function
+
+
+_MOST_ENTRIES = 4096
+_LONGEST_NAME = 200
+_MOST_AXES = 8
+_LARGEST = 1 << 62
+
+
+@dataclass(frozen=True, eq=False)
+class Bundle(StoredRelease):
+    """Named released functions and small public arrays that were paid for together; public, frozen.
+
+    A model releases one, so that a budget is debited once for all of it. Made by the models of
+    ``hushsum.models`` or by ``hushsum.load``; not by hand.
+
+    Attributes
+    ----------
+    facts : PublicFacts
+        The claim is what all parts together promise. The claims of the parts are those of their own noise:
+        of parts that saw different records each may be the whole claim, otherwise they add up to it.
+    about : mapping
+        Public facts as JSON values: which model, its parameters, the columns, and under which assumptions
+        the claim holds.
+    parts : mapping of str to ReleasedFunction
+        Of a file, each is read when it is first used: who reads a model checks the names before.
+    arrays : mapping of str to array
+        Of ``float64`` or ``int64``, read-only.
+
+    Privacy
+    -------
+    Everything here is public, so using it spends nothing.
+    """
+
+    kind = "bundle"
+
+    facts: PublicFacts
+    about: Mapping[str, Any]
+    parts: Mapping[str, ReleasedFunction] = field(default_factory=dict)
+    arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        files.canonical_json(dict(self.about))
+        arrays = {name: _frozen(values) for name, values in self.arrays.items()}
+        parts = self.parts if isinstance(self.parts, _StoredParts) else MappingProxyType(dict(self.parts))
+        object.__setattr__(self, "parts", parts)
+        for name, value in (("about", dict(self.about)), ("arrays", arrays)):
+            object.__setattr__(self, name, MappingProxyType(value))
+
+    def __repr__(self) -> str:
+        inside = ", ".join([*self.parts, *self.arrays])
+        return f"Bundle({self.about.get('model', 'no model')!r}: {inside}; claim={self.claim!r})"
+
+    def stated(self) -> Header:
+        """The header of its file, without the layout of parts and arrays."""
+        return {**super().stated(), "about": dict(self.about)}
+
+    def _payload(self) -> Payload:
+        parts = {name: file_bytes(part) for name, part in self.parts.items()}
+        types = {name: _type_of(values) for name, values in self.arrays.items()}
+        layout = {
+            "parts": [{"name": name, "size": len(payload)} for name, payload in parts.items()],
+            "arrays": [
+                {"name": name, "type": types[name], "shape": list(values.shape)}
+                for name, values in self.arrays.items()
+            ],
+        }
+        arrays = [files.encode_array(values, types[name]) for name, values in self.arrays.items()]
+        return layout, [*parts.values(), *arrays], None
+
+
+class _StoredParts(Mapping[str, ReleasedFunction]):
+    """The parts of a file by name, each read when it is first used."""
+
+    def __init__(self, stored: dict[str, memoryview]) -> None:
+        self._stored = stored
+        self._read: dict[str, ReleasedFunction] = {}
+
+    def __getitem__(self, name: str) -> ReleasedFunction:
+        if name not in self._read:
+            self._read[name] = load_function(io.BytesIO(self._stored[name]))
+        return self._read[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._stored
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._stored)
+
+    def __len__(self) -> int:
+        return len(self._stored)
+
+
+def _frozen(values: NDArray[Any]) -> NDArray[Any]:
+    """A read-only copy, of integers or of reals."""
+    kind = np.asarray(values).dtype.kind
+    if kind not in "biuf":
+        raise TypeError("a bundle holds arrays of numbers")
+    array = np.array(values, dtype=np.float64 if kind == "f" else np.int64)
+    array.flags.writeable = False
+    return array
+
+
+def _type_of(values: NDArray[Any]) -> str:
+    return files.REAL if values.dtype.kind == "f" else files.narrowest_type(values)
+
+
+def _payload_size(header: Header) -> int:
+    """The sum of what the header lists; arithmetic on Python's integers, so nothing overflows."""
+    _check_entries(header["parts"], "name", "size")
+    _check_entries(header["arrays"], "name", "type", "shape")
+    return sum(_part_sizes(header)) + sum(_array_sizes(header))
+
+
+def _part_sizes(header: Header) -> list[int]:
+    return [stored_integer(entry["size"], 0, _LARGEST) for entry in header["parts"]]
+
+
+def _array_sizes(header: Header) -> list[int]:
+    return [files.encoded_size(_shape(entry), entry["type"], reals=True) for entry in header["arrays"]]
+
+
+def _check_entries(entries: object, *fields: str) -> None:
+    if not isinstance(entries, list) or len(entries) > _MOST_ENTRIES:
+        raise ValueError("entries")
+    for entry in entries:
+        check_names(entry, *fields)
+    names = [entry["name"] for entry in entries]
+    if any(not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME for name in names):
+        raise ValueError("name")
+    if len(set(names)) != len(names):
+        raise ValueError("one name twice")
+
+
+def _shape(entry: dict[str, Any]) -> tuple[int, ...]:
+    shape = entry["shape"]
+    if not isinstance(shape, list) or len(shape) > _MOST_AXES:
+        raise ValueError("shape")
+    return tuple(stored_integer(each, 0, _LARGEST) for each in shape)
+
+
+def _build(header: Header, payload: memoryview) -> Bundle:
+    if not isinstance(header["about"], dict):
+        raise TypeError("about")
+    sizes = [*_part_sizes(header), *_array_sizes(header)]
+    pieces = (payload[end - size : end] for size, end in zip(sizes, accumulate(sizes), strict=True))
+    parts = {entry["name"]: next(pieces) for entry in header["parts"]}
+    arrays = {}
+    for entry in header["arrays"]:
+        values = files.decode_array(next(pieces), _shape(entry), entry["type"])
+        if not np.isfinite(values).all():
+            raise ValueError("not finite")
+        arrays[entry["name"]] = values
+    return Bundle(PublicFacts.from_json(header), header["about"], _StoredParts(parts), arrays)
+
+
+register(Bundle.kind, _payload_size, _build, "parts", "arrays")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import hushsum as hs
 from hushsum.baselines import kme
-from hushsum.baselines._weighted_points import (
+from hushsum.baselines._real_functions import (
     Lattice,
     fourier_features,
     herd,

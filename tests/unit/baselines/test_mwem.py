@@ -10,7 +10,7 @@ import pytest
 
 import hushsum as hs
 from hushsum.baselines import mwem
-from hushsum.baselines._weighted_points import SCALE, answers_of, query_table
+from hushsum.baselines._real_functions import SCALE, answers_of, query_table
 from hushsum.errors import UsageError
 from hushsum.records import Bounds, CellGrid
 from tests.recorded_draws import DrawRecord

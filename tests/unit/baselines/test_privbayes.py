@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import hushsum as hs
 from hushsum.baselines import privbayes
-from hushsum.baselines._weighted_points import (
+from hushsum.baselines._real_functions import (
     MOST_CANDIDATES,
     Family,
     Network,

@@ -12,8 +12,7 @@ from scipy.stats import cauchy, qmc
 
 import hushsum as hs
 from hushsum.kernels import Kernel, multiply_shift, normals, row_words, sobol_points, uniforms
-from hushsum.kernels._public_randomness import cauchy_quantiles
-from hushsum.kernels._sobol import _directions
+from hushsum.kernels._public_randomness import _directions, cauchy_quantiles
 from hushsum.tables import HashRows
 from tests.oracles.hashing import Words, fold, scatter
 

@@ -116,7 +116,7 @@ def test_exact_sum_adds_the_similarities(case: Case) -> None:
 
 
 def test_exact_sum_goes_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hushsum.kernels._base._BLOCK_CELLS", 64)
+    monkeypatch.setattr("hushsum.kernels._kernels._BLOCK_CELLS", 64)
     for case in (CASES[0], next(case for case in CASES if case.name == "jaccard")):
         records, queries = case.records(41, seed=1), case.records(5, seed=2)
         np.testing.assert_allclose(

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushsum.errors import ClaimError
-from hushsum.privacy.accounting import _gaussian as discrete_gaussian
+from hushsum.privacy import accounting as discrete_gaussian
 from hushsum.privacy.accounting import discrete_gaussian_delta, gaussian_delta
 
 fixed = settings(deadline=None, derandomize=True)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushsum.errors import ClaimError
-from hushsum.privacy.accounting import _gaussian as discrete_gaussian
+from hushsum.privacy import accounting as discrete_gaussian
 from hushsum.privacy.accounting import analytic_gaussian_sigma, discrete_gaussian_delta, gaussian_variances
 
 fixed = settings(deadline=None, derandomize=True)

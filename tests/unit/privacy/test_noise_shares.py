@@ -25,6 +25,7 @@ from hushsum.privacy import (
     UnitChange,
     noise_shares,
 )
+from hushsum.privacy import noise as samplers
 from hushsum.privacy.accounting import (
     binomial_delta,
     binomial_trials,
@@ -32,11 +33,7 @@ from hushsum.privacy.accounting import (
     promise_for_sum,
     sum_distance,
 )
-from hushsum.privacy.noise import NoiseSource, centred_binomial, discrete_laplace_share
-from hushsum.privacy.noise import _poisson as poisson_sampler
-from hushsum.privacy.noise import _poisson as sampler
-from hushsum.privacy.noise import _samplers as binomial_sampler
-from hushsum.privacy.noise._source import LazyUniform
+from hushsum.privacy.noise import LazyUniform, NoiseSource, centred_binomial, discrete_laplace_share
 
 
 @pytest.mark.parametrize("parts", [2, 3, 14, 20])
@@ -104,17 +101,16 @@ def test_the_exact_path_decides_as_doubles_do() -> None:
 
 
 def test_doubtful_words_of_the_poisson_law_are_refined() -> None:
-    law = sampler._share_distribution(Fraction(1000), 20)
+    law = samplers._share_distribution(Fraction(1000), 20)
     first = int(law.number.low[0])
     below, above = (lambda _: 0), (lambda _: (1 << 64) - 1)
-    assert poisson_sampler._decide(law.number, LazyUniform(first - 10, 64, above)) == 0
-    assert poisson_sampler._decide(law.number, LazyUniform(first + 10, 64, below)) == 1
-    assert {poisson_sampler._decide(law.number, LazyUniform(first, 64, more)) for more in (below, above)} == {
-        0,
-        1,
-    }
+    assert samplers._decide_poisson(law.number, LazyUniform(first - 10, 64, above)) == 0
+    assert samplers._decide_poisson(law.number, LazyUniform(first + 10, 64, below)) == 1
+    assert {
+        samplers._decide_poisson(law.number, LazyUniform(first, 64, more)) for more in (below, above)
+    } == {0, 1}
     # Far in the tail the table is extended.
-    assert poisson_sampler._decide(law.number, LazyUniform((1 << 64) - 1, 64, lambda _: 1 << 60)) > 10
+    assert samplers._decide_poisson(law.number, LazyUniform((1 << 64) - 1, 64, lambda _: 1 << 60)) > 10
 
 
 @pytest.mark.parametrize(
@@ -138,12 +134,12 @@ def test_centred_binomial_noise_has_its_law(trials: int) -> None:
 def test_bounds_of_the_binomial_law_enclose_it() -> None:
     for trials in (6, 50):
         half = trials // 2
-        bounds = binomial_sampler._survivals(trials, 80, half + 1)
+        bounds = samplers._survivals(trials, 80, half + 1)
         for k, (low, high) in enumerate(bounds, start=1):
             exact = Fraction(2 * sum(math.comb(trials, half + j) for j in range(k, half + 1)), 2**trials)
             assert low <= exact * 2**80 <= high <= low + 2
     surely: Callable[[int], int] = lambda _: 0  # noqa: E731
-    assert binomial_sampler._decide(10, LazyUniform(0, 63, surely)) == 5
+    assert samplers._decide_binomial(10, LazyUniform(0, 63, surely)) == 5
 
 
 def test_trials_are_checked() -> None:

@@ -14,7 +14,7 @@ from hushsum.baselines import CurveFunction, histogram, pfda
 from hushsum.errors import FileRefused, UsageError
 from hushsum.records import Bounds
 from hushsum.releases import FeatureErrors, PointsFunction
-from hushsum.releases._points import LEAST_EIGENVALUE, PrincipalErrors, _principal
+from hushsum.releases._public_points import LEAST_EIGENVALUE, PrincipalErrors, _principal
 
 KERNEL = hs.EuclideanKernel(dim=2, bandwidth=0.3)
 X = np.random.default_rng(1).uniform(size=(400, 2))

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import hushsum as hs
+from hushsum import tables
 from hushsum._native import CounterTable
 from hushsum.errors import FileRefused
 from hushsum.files import FileKind, Section, write_container
 from hushsum.releases import TableFunction
 from hushsum.tables import _hash_rows as hash_rows
-from hushsum.tally import _release as release
 from hushsum.tally import load_tally
 from tests.property.test_damaged_hush_files import STRANGE, leaves, replaced
 
@@ -37,7 +37,7 @@ PROMISES: list[dict[str, Any]] = [
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every table counts as a large one."""
     monkeypatch.setattr(hash_rows, "LARGE_TABLE", 1)
-    monkeypatch.setattr(release, "LARGE_TABLE", 1)
+    monkeypatch.setattr(tables, "LARGE_TABLE", 1)
 
 
 def tally() -> hs.Tally:

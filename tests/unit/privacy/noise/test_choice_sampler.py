@@ -13,14 +13,14 @@ import pytest
 from hushsum.errors import SecretRefused, UsageError
 from hushsum.privacy.noise import (
     NoiseSource,
+    below,
+    exponential_bounds,
     exponential_choice,
     exponential_distribution,
     flip,
     permute_and_flip,
     permute_and_flip_distribution,
 )
-from hushsum.privacy.noise._samplers import exponential_bounds
-from hushsum.privacy.noise._source import below
 
 Choose = Callable[[Sequence[int], Fraction, NoiseSource], int]
 Law = Callable[[Sequence[int], float], list[float]]

@@ -14,14 +14,17 @@ from hypothesis import strategies as st
 from hushsum._native import NOISE_CHUNK, StreamKey, fill_laplace
 from hushsum.errors import UsageError
 from hushsum.privacy.noise import (
+    LazyUniform,
     NoiseSource,
+    decide_acceptance,
+    decide_magnitude,
     discrete_gaussian,
     discrete_laplace,
     gaussian_variance,
+    laplace_shape,
     laplace_variance,
+    wrapped,
 )
-from hushsum.privacy.noise._samplers import decide_acceptance, decide_magnitude, laplace_shape, wrapped
-from hushsum.privacy.noise._source import LazyUniform
 
 SCALES = [
     Fraction(1, 50),

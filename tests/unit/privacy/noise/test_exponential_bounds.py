@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hushsum.privacy.noise._samplers import exponential_bounds
+from hushsum.privacy.noise import exponential_bounds
 
 WIDE = Context(prec=400, Emin=-(10**9), Emax=10**9)
 

@@ -12,9 +12,8 @@ import pytest
 from scipy.stats import chisquare, gamma, kstest
 
 from hushsum.errors import UsageError
-from hushsum.privacy.noise import NoiseSource, gamma_radius
-from hushsum.privacy.noise import _gamma_radius as module
-from hushsum.privacy.noise._source import LazyUniform
+from hushsum.privacy import noise as module
+from hushsum.privacy.noise import LazyUniform, NoiseSource, gamma_radius
 
 SIZES = [1, 2, 3, 10, 61]
 SCALES = [Fraction(1, 50), Fraction(1, 3), Fraction(22, 7), Fraction(1000), Fraction(10**9), Fraction(2**40)]

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from hushsum.errors import SecretRefused, UsageError
-from hushsum.privacy.noise import NoiseSource, discrete_gaussian, discrete_laplace
-from hushsum.privacy.noise._source import NoiseStream
+from hushsum.privacy.noise import NoiseSource, NoiseStream, discrete_gaussian, discrete_laplace
 
 pytestmark = pytest.mark.fresh_noise
 

@@ -28,13 +28,11 @@ from hushsum.privacy import (
     Sensitivity,
     UnitChange,
     check_mechanism,
+    noise,
     noise_shares,
 )
 from hushsum.privacy.accounting import skellam_delta, skellam_rho, skellam_variances
-from hushsum.privacy.noise import NoiseSource, skellam
-from hushsum.privacy.noise import _poisson as poisson_sampler
-from hushsum.privacy.noise import _poisson as skellam_sampler
-from hushsum.privacy.noise._source import LazyUniform
+from hushsum.privacy.noise import LazyUniform, NoiseSource, skellam
 
 
 def law(variance: float, reach: int = 400) -> NDArray[np.float64]:
@@ -72,10 +70,10 @@ def test_shares_add_up_whoever_leaves() -> None:
 
 
 def test_doubtful_words_are_refined() -> None:
-    table = skellam_sampler._half(Fraction(3))
+    table = noise._half(Fraction(3))
     first = int(table.low[0])
     below, above = (lambda _: 0), (lambda _: (1 << 64) - 1)
-    decide = poisson_sampler._decide
+    decide = noise._decide_poisson
     assert decide(table, LazyUniform(first - 10, 64, above)) == 0
     assert decide(table, LazyUniform(first + 10, 64, below)) == 1
     assert {decide(table, LazyUniform(first, 64, more)) for more in (below, above)} == {0, 1}

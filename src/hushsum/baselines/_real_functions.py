@@ -1,5 +1,6 @@
-"""Published methods that release weighted points: a weight for each cell of a box (a noisy histogram, and
-MWEM), or points from a public seed (PrivBayes, and kernel mean embedding).
+"""Published methods that release weighted points or a curve: a weight for each cell of a box (a noisy
+histogram, and MWEM), points from a public seed (PrivBayes, and kernel mean embedding), or the mean of the
+records' kernel curves, smoothed, with Gaussian-process noise along the line (PFDA).
 """
 
 from __future__ import annotations
@@ -8,56 +9,42 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property, lru_cache
 from itertools import combinations
 from math import comb, prod
-from typing import Literal, Unpack
+from typing import Any, Literal, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum._types import Floats, Rows
+from hushsum import kernels, methods, privacy, releases
+from hushsum._types import Floats, Integers, Rows
 from hushsum.declaration import shows_keywords
 from hushsum.errors import Argument, DataRefused, Parameter, UsageError, shown
-from hushsum.kernels import (
-    COLUMNS,
-    GAUSSIAN,
-    POSITIVE_DEFINITE,
-    Batch,
-    ColumnKernel,
-    GaussianKernel,
-    GaussianProfileKernel,
-    Kernel,
-    one_of,
-    positive_integer,
-)
-from hushsum.methods import (
-    DEFAULT_DELTA,
-    FINENESS,
-    PUBLIC_POINTS,
-    SCORE_SENSITIVITY,
-    DeclaredBox,
-    Method,
-    OneCallKeywords,
-    OneCallRelease,
-    exact_counts,
-    part_of_budget,
-    register,
-    release_counted,
-)
-from hushsum.privacy import (
-    LAPLACE,
-    PERMUTE_AND_FLIP,
-    REAL_ARITHMETIC,
-    REAL_GAUSSIAN,
-    Mechanism,
-    Question,
-    Relation,
-    ReleaseNoise,
-)
+from hushsum.files import Header
+from hushsum.kernels import Batch, ColumnKernel, GaussianKernel, GaussianProfileKernel, Kernel
+from hushsum.methods import DeclaredBox, Method, OneCallKeywords, OneCallRelease
+from hushsum.privacy import Mechanism, Question, Relation, ReleaseNoise
 from hushsum.records import Bounds, CellGrid, Codes, DeclaredBounds, bins_for_bandwidth
-from hushsum.releases import CoefficientFunction, PointsFunction, ReleasedFunction, all_measured
+from hushsum.releases import (
+    Answers,
+    CoefficientFunction,
+    Detail,
+    Payload,
+    Points,
+    PointsFunction,
+    PublicFacts,
+    QueryOptions,
+    RealFunction,
+    ReleasedFunction,
+)
 from hushsum.tables import Bins
 from hushsum.tally import Tally
+
+__all__ = [
+    "CurveFunction", "CurveSpace", "histogram", "histogram_tally", "kme", "largest_distance", "mwem", "pfda",
+    "privbayes",
+]  # fmt: skip
 
 MOST_CANDIDATES = 4096
 """Families looked at for the next column; where there are more, a public random sample of them."""
@@ -77,7 +64,7 @@ class Family:
             index = index * bins[parent] + codes[:, parent]
         return index
 
-    def counts(self, codes: Codes, bins: Sequence[int]) -> NDArray[np.int64]:
+    def counts(self, codes: Codes, bins: Sequence[int]) -> Integers:
         """How many records lie in each cell of the parents and the column, which is fastest; secret."""
         cells = self.parent_cells(codes, bins) * bins[self.column] + codes[:, self.column]
         size = prod(bins[each] for each in self.parents) * bins[self.column]
@@ -130,7 +117,7 @@ def dependence_score(codes: Codes, family: Family, bins: Sequence[int]) -> int:
     Examples
     --------
     >>> codes = np.array([[0, 0], [1, 1]] * 50)
-    >>> dependence_score(codes, Family(0, (1,)), [2, 2]) / FINENESS
+    >>> dependence_score(codes, Family(0, (1,)), [2, 2]) / methods.FINENESS
     50.0
     """
     records = len(codes)
@@ -143,12 +130,13 @@ def dependence_score(codes: Codes, family: Family, bins: Sequence[int]) -> int:
     names, parent, parents = np.unique(cells, return_inverse=True, return_counts=True)
     joint, counts = np.unique(parent * bins[family.column] + own, return_counts=True)
     del names
-    joint_counts = exact_counts(counts, records)
+    joint_counts = methods.exact_counts(counts, records)
     product = (
-        exact_counts(column, records)[joint % bins[family.column]] * parents[joint // bins[family.column]]
+        methods.exact_counts(column, records)[joint % bins[family.column]]
+        * parents[joint // bins[family.column]]
     )
     total = int(np.abs(records * joint_counts - product).sum()) + records**2 - int(product.sum())
-    return total * FINENESS // (2 * records)
+    return total * methods.FINENESS // (2 * records)
 
 
 USEFULNESS = 4.0
@@ -231,8 +219,8 @@ def privbayes(
     prepared = OneCallRelease.of(PRIVBAYES, **keywords)
     grid = CellGrid.of(box, bins)
     given = _degree(degree, grid)
-    points = positive_integer("size", size, at_most=MOST_DRAWN)
-    share = part_of_budget("network_share", network_share)
+    points = kernels.positive_integer("size", size, at_most=MOST_DRAWN)
+    share = methods.part_of_budget("network_share", network_share)
     rows = declared.records(X)
 
     def make() -> PointsFunction:
@@ -300,7 +288,9 @@ def _network(
         for family in candidates:
             if family not in scores:
                 scores[family] = dependence_score(codes, family, grid.bins)
-        question = Question([scores[each] for each in candidates], each_choice, moved * SCORE_SENSITIVITY)
+        question = Question(
+            [scores[each] for each in candidates], each_choice, moved * methods.SCORE_SENSITIVITY
+        )
         families.append(candidates[noise.choice(question)])
     return Network(tuple(families), grid.bins, parents), epsilon * (1 - share)
 
@@ -344,8 +334,7 @@ def _choose_cells(table: Floats, rows: Codes, rng: np.random.Generator) -> Codes
     steps[:, -1] = 1.0
     places = (steps + np.arange(len(table))[:, None]).ravel()
     found = np.searchsorted(places, rows + rng.random(len(rows)), side="right")
-    cells: Codes = np.clip(found - rows * table.shape[1], 0, table.shape[1] - 1)
-    return cells
+    return np.asarray(np.clip(found - rows * table.shape[1], 0, table.shape[1] - 1))
 
 
 def _degree(degree: int | str, grid: CellGrid) -> int | None:
@@ -367,18 +356,6 @@ def _degree(degree: int | str, grid: CellGrid) -> int | None:
             got="more",
         )
     return degree
-
-
-PRIVBAYES = register(
-    Method(
-        name="privbayes",
-        role=COLUMNS,
-        one_call=privbayes,
-        approximate=False,
-        mechanism=Mechanism.of(PERMUTE_AND_FLIP, LAPLACE),
-        paper="Zhang, Cormode, Procopiuc, Srivastava and Xiao 2017",
-    )
-)
 
 
 def reduced_set(pool: Floats, features: Floats, target: Floats, sigma: float) -> tuple[Floats, Floats]:
@@ -414,7 +391,7 @@ def reduced_set(pool: Floats, features: Floats, target: Floats, sigma: float) ->
     return pool[chosen], weights
 
 
-def herd(features: Floats, target: Floats, rounds: int) -> NDArray[np.int64]:
+def herd(features: Floats, target: Floats, rounds: int) -> Integers:
     """The different points that kernel herding visits in ``rounds`` rounds, in ascending order.
 
     Each round takes the point whose features go furthest along what the mean of those before still lacks
@@ -514,7 +491,7 @@ MOST_FEATURES = 1 << 16
 _CELLS_AT_A_TIME = 1 << 21
 
 
-@shows_keywords(OneCallKeywords, relation=Relation.REPLACE, delta=DEFAULT_DELTA)
+@shows_keywords(OneCallKeywords, relation=Relation.REPLACE, delta=methods.DEFAULT_DELTA)
 def kme(
     X: object,
     kernel: Kernel,
@@ -594,25 +571,25 @@ def kme(
     """
     from scipy.linalg import solve_triangular
 
-    POSITIVE_DEFINITE.check(kernel, "kme")
+    kernels.POSITIVE_DEFINITE.check(kernel, "kme")
     declared = DeclaredBox.of(kernel, bounds, columns)
     box = declared.bounds
-    one_of("algorithm", algorithm, ALGORITHMS)
-    one_of("sensitivity", sensitivity, SENSITIVITIES)
+    kernels.one_of("algorithm", algorithm, ALGORITHMS)
+    kernels.one_of("sensitivity", sensitivity, SENSITIVITIES)
     if sensitivity == "tight" and kernel.signed:
         raise UsageError(
             "sensitivity", "must be 'published' for a kernel that takes negative values", got="'tight'"
         )
     if algorithm == "features" or lattice is not None:
-        GAUSSIAN.check(kernel, "kme with features or a lattice")
+        kernels.GAUSSIAN.check(kernel, "kme with features or a lattice")
     if algorithm == "features" and lattice is not None:
         raise UsageError("lattice", ("is for ", Argument("algorithm", "subspace")), got="'features'")
     cells = None if lattice is None else CellGrid.of(box, lattice, most_cells=MOST_LATTICE_POINTS)
     given = None if isinstance(points, int | np.integer) or cells is not None else points
     declared.refuse_private(given, X, "points")
     public = _public_points(points, kernel, box, seed) if cells is None else cells.centres() - box.centre
-    number = positive_integer("features", features, at_most=MOST_FEATURES)
-    prepared = OneCallRelease.of(KME, *(() if given is None else (PUBLIC_POINTS,)), **keywords)
+    number = kernels.positive_integer("features", features, at_most=MOST_FEATURES)
+    prepared = OneCallRelease.of(KME, *(() if given is None else (methods.PUBLIC_POINTS,)), **keywords)
     rows = declared.records(X)
     # Before the debit: what is public can be refused there.
     root = None if algorithm == "features" or cells is not None else _root(public, kernel)
@@ -642,7 +619,7 @@ def kme(
             points=np.clip(chosen + box.centre, box.low, box.high),
             weights=len(rows) * weights,
             count=float(len(rows)),
-            feature_errors=None if stderr is None else all_measured(len(chosen), stderr**2),
+            feature_errors=None if stderr is None else releases.all_measured(len(chosen), stderr**2),
         )
 
     return prepared.released(make, algorithm=algorithm, points=len(public), seed=seed)
@@ -720,27 +697,13 @@ def _public_points(points: int | object, kernel: Kernel, box: Bounds, seed: int)
     from scipy.stats import qmc
 
     if isinstance(points, int | np.integer) and not isinstance(points, bool):
-        number = positive_integer("points", int(points), at_most=MOST_POINTS)
+        number = kernels.positive_integer("points", int(points), at_most=MOST_POINTS)
         spread = qmc.Halton(d=box.dim, scramble=True, seed=np.random.default_rng([seed, 0])).random(number)
         return np.asarray(qmc.scale(spread, box.low, box.high) - box.centre)
     given = kernel.prepare(points, box).arrays[0].astype(np.float64)
     if len(given) > MOST_POINTS:
         raise UsageError("points", f"must be at most {MOST_POINTS}", got=len(given))
     return np.unique(given, axis=0)
-
-
-KME = register(
-    Method(
-        name="kme",
-        role=POSITIVE_DEFINITE,
-        one_call=kme,
-        pure=False,
-        relations=(Relation.REPLACE,),
-        mechanism=Mechanism.of(REAL_GAUSSIAN),
-        arithmetic=REAL_ARITHMETIC,
-        paper="Balog, Tolstikhin and Schölkopf 2018",
-    )
-)
 
 
 _DEFAULT_CELLS = 1 << 18
@@ -830,7 +793,7 @@ def histogram(
     array([0.9, 0.1])
     >>> narrow = f.with_kernel(hs.GaussianKernel(dim=1, bandwidth=0.05))
     """
-    function = release_counted(
+    function = methods.release_counted(
         HISTOGRAM,
         X,
         lambda: histogram_tally(kernel, bounds=bounds, bins=bins, columns=columns),
@@ -865,19 +828,6 @@ def _fine_bins(box: Bounds, kernel: Kernel, most_cells: int) -> tuple[int, ...]:
     """Bins a quarter of the bandwidth wide along each column, or wider where they would be too many."""
     assert isinstance(kernel, ColumnKernel)
     return tuple(bins_for_bandwidth(box, kernel.column_bandwidths(), fraction=0.25, most_cells=most_cells))
-
-
-HISTOGRAM = register(
-    Method(
-        name="histogram",
-        role=COLUMNS,
-        one_call=histogram,
-        mechanism=Mechanism.of(LAPLACE),
-        paper="Dwork, McSherry, Nissim and Smith 2006",
-        most_columns=3,
-        tally=histogram_tally,
-    )
-)
 
 
 SCALE = 1 << 16
@@ -967,11 +917,11 @@ def mwem(
     declared = DeclaredBox.of(kernel, bounds, columns)
     box = declared.bounds
     declared.refuse_private(queries, X, "queries")
-    prepared = OneCallRelease.of(MWEM, *(() if queries is None else (PUBLIC_POINTS,)), **keywords)
+    prepared = OneCallRelease.of(MWEM, *(() if queries is None else (methods.PUBLIC_POINTS,)), **keywords)
     cells = _fine_bins(box, kernel, _MOST_DEFAULT_CELLS) if bins is None else bins
     grid = CellGrid.of(box, cells, most_cells=MOST_ENTRIES)
     points = _queries(queries, kernel, box)
-    number = positive_integer("rounds", rounds, at_most=len(points))
+    number = kernels.positive_integer("rounds", rounds, at_most=len(points))
     if grid.cells * len(points) > MOST_ENTRIES:
         raise UsageError("bins", f"must give at most {MOST_ENTRIES} cells × queries", got="more")
     rows = declared.records(X)
@@ -1007,7 +957,7 @@ def query_table(kernel: Kernel, grid: CellGrid, queries: NDArray[np.float32]) ->
     return table
 
 
-def answers_of(counts: NDArray[np.int64], table: Floats) -> NDArray[np.int64]:
+def answers_of(counts: Integers, table: Floats) -> Integers:
     """The exact answer of every query; secret. Integers below 2⁵³, so that their sums in float64 are
     exact.
     """
@@ -1015,7 +965,7 @@ def answers_of(counts: NDArray[np.int64], table: Floats) -> NDArray[np.int64]:
 
 
 def _fitted(
-    exact: NDArray[np.int64],
+    exact: Integers,
     table: Floats,
     count: float,
     rounds: int,
@@ -1068,14 +1018,290 @@ def _queries(queries: object, kernel: Kernel, box: Bounds) -> NDArray[np.float32
     return rows
 
 
-MWEM = register(
-    Method(
-        name="mwem",
-        role=COLUMNS,
-        one_call=mwem,
-        approximate=False,
-        mechanism=Mechanism.of(PERMUTE_AND_FLIP, LAPLACE),
-        paper="Hardt, Ligett and McSherry 2012",
-        most_columns=3,
-    )
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CurveFunction(RealFunction):
+    """Values at even steps from one end of the bounds to the other, straight lines between them.
+
+    Made by ``pfda`` or by ``hushsum.load``; not by hand. Outside the bounds the nearest end answers. The
+    kernel is fixed: another one needs another release.
+
+    Parameters
+    ----------
+    values : array of shape (n_points,)
+        Mean kernel values, noise included.
+    errors : array of shape (n_points,)
+        The standard deviation of the noise in each of them; the noise is correlated along the curve.
+    kernel : Kernel
+        Of one column.
+    bounds : Bounds
+        Of one column; the first value is at its low end, the last at its high end.
+    count, count_variance, facts, method, columns
+        As for `RealFunction`.
+
+    Privacy
+    -------
+    The values were released together, so using them spends nothing.
+    """
+
+    kind = "curve"
+
+    values: Floats
+    errors: Floats
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.bounds.dim != 1 or self.values.ndim != 1 or len(self.values) < 2:
+            raise UsageError("a curve has one column and at least two values", got="another shape")
+        if self.values.shape != self.errors.shape:
+            raise UsageError("a curve has one error for each value", got="another number")
+
+    def __repr__(self) -> str:
+        return self._shown(f"curve={len(self.values)}")
+
+    def __call__(self, Q: object) -> Floats:
+        """Mean kernel values f(q)/N, shape (n_queries,)."""
+        return self._read(Q, self.values)
+
+    def sum(self, Q: object) -> Floats:
+        """Kernel sums f(q), shape (n_queries,)."""
+        return self.count * self(Q)
+
+    def _answers(self, points: Points, options: QueryOptions) -> Answers:
+        """Without intervals: all errors are NaN.
+
+        Much of the error is the bias of the smoothing penalty, of which the release says nothing; ``errors``
+        has the standard deviation of the noise alone.
+        """
+        value = self._read(points, self.values)
+        unknown = np.full(len(value), np.nan)
+        total = value if options.of == "mean" else self.count * value
+        return releases.normal_answers(total, unknown, options.level, points)
+
+    def details(self) -> tuple[Detail, ...]:
+        """The method and the number of steps."""
+        number = len(self.values)
+        return (
+            Detail("method", self.method, self.method),
+            Detail("steps", number, f"{number} values, straight lines between them", label="curve"),
+            Detail("error_bars", releases.UNKNOWN_ERRORS, releases.UNKNOWN_ERRORS, label="error bars"),
+        )
+
+    def _payload(self) -> Payload:
+        return {"values": len(self.values)}, releases.encode_reals(self.values, self.errors), None
+
+    @cached_property
+    def _places(self) -> Floats:
+        centre = float(self.bounds.centre[0])
+        places = np.linspace(self.bounds.low[0] - centre, self.bounds.high[0] - centre, len(self.values))
+        places.flags.writeable = False
+        return places
+
+    def _read(self, Q: object, numbers: Floats) -> Floats:
+        return np.interp(self._queries(Q)[:, 0], self._places, numbers)
+
+
+MOST_STEPS = 4096
+# Relative to the largest: directions below it carry no curve, and are left out of curve and noise alike.
+_SMALLEST_EIGENVALUE = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class CurveSpace:
+    """Curves on a grid of a line, in the eigenvectors of the noise's covariance; public.
+
+    ``basis`` has one column an eigenvector, orthonormal in the line's L2 norm; ``curves`` the coordinates of
+    the kernel curve of a record at each grid point, one row each.
+    """
+
+    basis: Floats
+    eigenvalues: Floats
+    curves: Floats
+
+    @classmethod
+    def of(cls, kernel: Kernel, covariance: Kernel, low: float, high: float, steps: int) -> CurveSpace:
+        """From the covariance of the noise at ``steps`` even points; the line is scaled to length 1."""
+        from scipy.linalg import eigh
+
+        places = np.linspace(low, high, steps)[:, None]
+        batch = Batch((places,), steps)
+        spacing = 1.0 / (steps - 1)
+        eigenvalues, vectors = eigh(spacing * covariance._pairwise(batch, batch))
+        kept = eigenvalues > _SMALLEST_EIGENVALUE * eigenvalues[-1]
+        basis = vectors[:, kept] / math.sqrt(spacing)
+        return cls(basis, eigenvalues[kept], spacing * (kernel._pairwise(batch, batch) @ basis))
+
+    def smoothed(self, penalty: float) -> Floats:
+        """The curves after the penalty, in units of the noise: coordinate j times ``√λ_j/(λ_j + φ)``.
+
+        The mean with least ``Σ‖X_i − m‖²/n + φ·‖m‖²_C`` has coordinates λ_j/(λ_j + φ) times the plain mean's;
+        noise has √λ_j in that direction.
+        """
+        return self.curves * (np.sqrt(self.eigenvalues) / (self.eigenvalues + penalty))
+
+
+@shows_keywords(OneCallKeywords, relation=Relation.REPLACE, delta=methods.DEFAULT_DELTA)
+def pfda(
+    X: object,
+    kernel: Kernel,
+    *,
+    bounds: DeclaredBounds,
+    penalty: float = 0.01,
+    covariance: Kernel | None = None,
+    steps: int = 1024,
+    columns: Sequence[str] | None = None,
+    **keywords: Unpack[OneCallKeywords],
+) -> CurveFunction:
+    """The mean of kernel curves as functional data, in one dimension. Spends ``epsilon`` and ``delta``.
+
+    Works well for one column and a penalty far below the largest eigenvalue of the covariance, which is about
+    2.5 bandwidths over the width of the bounds; above it the curve is smoothed away. The penalty's bias is no
+    part of the standard errors.
+
+    Parameters
+    ----------
+    X : records of shape (n, 1)
+        Private; their number is public.
+    kernel : Kernel
+        Of one column. Each record becomes the curve ``k(x, ·)``.
+    bounds : (low, high)
+        Declared. Records are clipped to it and rounded to the nearest of ``steps`` points.
+    penalty : float
+        φ, the smoothing, on the line scaled to length 1, in units of sup k(x, x) of the covariance.
+    covariance : Kernel, optional
+        Covariance of the Gaussian process that is the noise, positive definite; default the kernel itself.
+    steps : int
+        Points of the grid; one decomposition of steps × steps, whatever the number of records.
+    columns, **keywords
+        As for `histogram`. The default of ``delta`` is 1e-6. ``relation`` is ``"replace"``, the only one,
+        since the mean divides by the number of records.
+
+    Raises
+    ------
+    UsageError, ClaimError
+        if a parameter breaks its rule; a delta above 0 is needed.
+    DataRefused
+        if the records are not finite numbers.
+
+    Privacy
+    -------
+    (ε, δ) under replace, real arithmetic. In the eigenvectors of the covariance, scaled by the noise, the
+    smoothed mean is a mean of vectors of which there are ``steps``, one for each place a record can be
+    rounded to. One record replaced moves it by at most Δ = (their largest distance)/n, computed from all
+    pairs, and Gaussian noise is calibrated to that Δ by Balle & Wang's formula, for every ε. The dropped
+    eigenvectors are chosen without the data.
+
+    Notes
+    -----
+    Mirshani, Reimherr and Slavković, *Formal privacy for functional data with Gaussian perturbations*, ICML
+    2019. There Δ² is bounded by the sup of the curves' norms over φ, and the noise by ``2·ln(2/δ)·Δ²/ε²``,
+    which holds for ε ≤ 1.
+
+    Examples
+    --------
+    >>> import hushsum as hs
+    >>> from hushsum.baselines import pfda
+    >>> kernel = hs.GaussianKernel(dim=1, bandwidth=0.1)
+    >>> f = pfda([[0.3]] * 20000, kernel, bounds=(0, 1), epsilon=1.0, penalty=1e-4, steps=200)
+    >>> f([[0.3], [0.9]]).round(1) + 0.0, f.claim.arithmetic
+    (array([1., 0.]), 'real arithmetic')
+    """
+    kernels.POSITIVE_DEFINITE.check(kernel, "pfda")
+    declared = DeclaredBox.of(kernel, bounds, columns)
+    box = declared.bounds
+    if box.dim != 1:
+        raise UsageError("bounds", "must be of one column for pfda", got=box.dim, remedy="use kme, or a grid")
+    process = kernel if covariance is None else covariance
+    kernels.POSITIVE_DEFINITE.check(process, "the noise of pfda")
+    DeclaredBox.of(process, box, None)
+    kernels.positive_number("penalty", penalty, remedy="try 0.01")
+    number = kernels.positive_integer("steps", steps, at_most=MOST_STEPS)
+    if number < 8:
+        raise UsageError("steps", "must be at least 8", got=f"{number}", remedy="try 1024")
+    prepared = OneCallRelease.of(PFDA, **keywords)
+    rows = declared.records(X)
+    low, high = (float(end - box.centre[0]) for end in (box.low[0], box.high[0]))
+
+    def make() -> CurveFunction:
+        smoothing = penalty * process.size_bound()
+        space, vectors, furthest = _public_part(kernel, process, low, high, number, smoothing)
+        place = np.rint((rows[:, 0].astype(np.float64) - low) * ((number - 1) / (high - low)))
+        shares = np.bincount(np.clip(place, 0, number - 1).astype(np.int64), minlength=number) / len(rows)
+        with prepared.noise() as noise:
+            noisy, sigma = noise.gaussian(
+                shares @ vectors, furthest / len(rows), prepared.epsilon, prepared.delta
+            )
+        paths = space.basis * np.sqrt(space.eigenvalues)
+        return CurveFunction(
+            values=paths @ noisy,
+            errors=sigma * np.sqrt(np.einsum("ij,ij->i", paths, paths)),
+            kernel=kernel,
+            bounds=box,
+            count=float(len(rows)),
+            count_variance=0.0,
+            facts=PublicFacts(prepared.claim),
+            method=PFDA.name,
+            columns=declared.columns,
+        )
+
+    return prepared.released(make, penalty=penalty, steps=number)
+
+
+@lru_cache(maxsize=1)
+def _public_part(
+    kernel: Kernel, covariance: Kernel, low: float, high: float, steps: int, penalty: float
+) -> tuple[CurveSpace, Floats, float]:
+    """What does not depend on the records: the space, the smoothed curves, their largest distance."""
+    space = CurveSpace.of(kernel, covariance, low, high, steps)
+    vectors = space.smoothed(penalty)
+    return space, vectors, largest_distance(vectors)
+
+
+def largest_distance(vectors: Floats) -> float:
+    """The largest Euclidean distance between two rows, rounded up by what the squares lose.
+
+    >>> round(largest_distance(np.array([[0.0, 0.0], [3.0, 4.0], [1.0, 1.0]])), 9)
+    5.0
+    """
+    lengths = np.einsum("ij,ij->i", vectors, vectors)
+    squared = lengths[:, None] + lengths[None, :] - 2.0 * (vectors @ vectors.T)
+    rounding = 4.0 * (vectors.shape[1] + 2) * float(np.finfo(np.float64).eps) * float(lengths.max())
+    return math.sqrt(max(float(squared.max()), 0.0) + rounding)
+
+
+def _shapes(header: Header) -> list[tuple[int, ...]]:
+    return [(releases.stored_integer(header["values"], 1, releases.MOST_NUMBERS),)] * 2
+
+
+def _curve(header: Header, values: Floats, errors: Floats) -> CurveFunction:
+    if (errors < 0.0).any():
+        raise ValueError("errors")
+    return CurveFunction(values=values, errors=errors, **releases.common_fields(header))
+
+
+releases.register_reals(CurveFunction.kind, "values", _shapes, _curve)
+
+
+_CHOICES: Any = {"approximate": False, "mechanism": Mechanism.of(privacy.PERMUTE_AND_FLIP, privacy.LAPLACE)}
+_ON_REALS: Any = {
+    "pure": False,
+    "relations": (Relation.REPLACE,),
+    "mechanism": Mechanism.of(privacy.REAL_GAUSSIAN),
+    "arithmetic": privacy.REAL_ARITHMETIC,
+}
+_PRIVBAYES_PAPER = "Zhang, Cormode, Procopiuc, Srivastava and Xiao 2017"
+_HISTOGRAM_PAPER = "Dwork, McSherry, Nissim and Smith 2006"
+_PFDA_PAPER = "Mirshani, Reimherr and Slavković 2019"
+_COUNTED: Any = {"mechanism": Mechanism.of(privacy.LAPLACE), "tally": histogram_tally}
+PRIVBAYES = Method("privbayes", kernels.COLUMNS, _PRIVBAYES_PAPER, one_call=privbayes, **_CHOICES)
+MWEM = Method(
+    "mwem", kernels.COLUMNS, "Hardt, Ligett and McSherry 2012", one_call=mwem, most_columns=3, **_CHOICES
 )
+HISTOGRAM = Method(
+    "histogram", kernels.COLUMNS, _HISTOGRAM_PAPER, one_call=histogram, most_columns=3, **_COUNTED
+)
+KME = Method(
+    "kme", kernels.POSITIVE_DEFINITE, "Balog, Tolstikhin and Schölkopf 2018", one_call=kme, **_ON_REALS
+)
+PFDA = Method("pfda", kernels.POSITIVE_DEFINITE, _PFDA_PAPER, one_call=pfda, most_columns=1, **_ON_REALS)
+for _each in (PRIVBAYES, KME, HISTOGRAM, MWEM, PFDA):
+    methods.register(_each)
