@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import hushsum as hs
 from hushsum.errors import ClaimError, UsageError
 from hushsum.methods import adaptive_grid
-from hushsum.methods._adaptive_grid import GRID_SHARE, Halvings, chosen_leaves, estimated_counts
+from hushsum.methods._adaptive_grid import GRID_SHARES, Halvings, chosen_leaves, estimated_counts
 from hushsum.privacy import COUNT_SHARE, ReleaseNoise
 from hushsum.records import Bounds
 from hushsum.releases import BoxesFunction
@@ -90,10 +90,12 @@ def test_each_step_is_calibrated_for_one_record_in_one_box(monkeypatch: pytest.M
     monkeypatch.setattr(ReleaseNoise, "laplace", watched)
     released(towns(800))
     rest = 1 - COUNT_SHARE
-    assert calls == [(1, COUNT_SHARE), (1, rest * GRID_SHARE), (1, rest * (1 - GRID_SHARE))]
+    grids = [(1, rest * each) for each in GRID_SHARES]
+    assert calls == [(1, COUNT_SHARE), *grids, (1, rest * (1 - sum(GRID_SHARES)))]
+    assert sum(epsilon for _, epsilon in calls) == 1
     calls.clear()
     released(towns(800), relation="replace")
-    assert calls == [(2, GRID_SHARE), (2, 1 - GRID_SHARE)]
+    assert calls == [*((2, each) for each in GRID_SHARES), (2, 1 - sum(GRID_SHARES))]
 
 
 def test_it_resolves_what_a_grid_hides_in_noise() -> None:
