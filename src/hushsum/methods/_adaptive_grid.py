@@ -1,4 +1,4 @@
-"""A map whose resolution follows the records: a tree of boxes found by two noisy grids, and the counts of its
+"""A map whose resolution follows the records: a tree of boxes found by a noisy grid, and the counts of its
 leaves.
 """
 
@@ -29,22 +29,16 @@ MOST_COLUMNS: Final = 4
 _CELLS_PER_BANDWIDTH: Final = 2
 MOST_HALVINGS: Final = 18
 
-GRID_SHARES: Final = (Fraction(3, 20), Fraction(1, 5))
-"""The parts of ε for the two noisy grids that decide the tree, the coarse one first. The rest is for the
-counts of its leaves. Without the coarse grid the noise of thousands of leaves adds up in their sums, over
-which an earth mover carries it.
-"""
-_COARSER: Final = 4
-_LEAVES_SHARE: Final = 1 - sum(GRID_SHARES)
+GRID_SHARE: Final = Fraction(3, 10)
+"""The part of ε for the noisy grid that decides the tree. The rest is for the counts of its leaves."""
 
 _PER_CELL: Final = 16.0
 _FEWEST_HALVINGS, _MOST_OF_GRID = 10, 16
-_SPLIT: Final = 3.0
-"""A cell of the fine grid has about as many records as 16 standard deviations of its noise, if records are
-spread evenly, but there are at least 2¹⁰ cells; one of the coarse grid is 2⁴ of them. A box is halved if it
-is estimated to have more records than 3 standard deviations of the noise of a leaf. Chosen, with the shares,
-on three simulated maps, of towns, a country and streets, and on two pairs of columns, of forests and of
-proteins, by the sum of absolute errors and the earth mover's distance at ε = 0.1 and 1.
+_SPLIT: Final = 4.5
+"""A cell of the grid has about as many records as 16 standard deviations of its noise, if records are spread
+evenly, but there are at least 2¹⁰ cells. A box is halved if it is estimated to have more records than 4.5
+standard deviations of the noise of a leaf. Chosen, with the share, on one simulated country and a catalogue
+of earthquakes, by the sum of absolute errors and the earth mover's distance;
 ``benchmarks/accuracy/adaptive_maps.py`` scores other maps.
 """
 
@@ -209,11 +203,10 @@ def adaptive_grid(
     Pure ε, exact integers. Three steps, whose ε add up; under replace the first is not needed.
 
     1. *The number of records*, with its share of ε. One record present or absent moves it by 1.
-    2. *Two grids*, with 3/20 and 1/5 of the rest: the counts of all boxes of one depth each. The depths
-       follow from public quantities and the noisy number of step 1. The boxes of a depth do not overlap and
-       cover the declared one, and which of them holds a record depends on that record alone. So one record
-       present or absent moves one count of each grid by 1, Δ1 = 1; one record replaced by another moves two
-       counts of a grid by 1, or none: Δ1 = 2. The ε of the two grids add up by sequential composition.
+    2. *The grid*, with 3/10 of the rest: the counts of all boxes of one depth. The depth follows from public
+       quantities and the noisy number of step 1. These boxes do not overlap and cover the declared one, and
+       which of them holds a record depends on that record alone. So one record present or absent moves one
+       count by 1, Δ1 = 1; one record replaced by another moves two counts by 1, or none: Δ1 = 2.
     3. *The leaves*, with the remainder. They are computed from steps 1 and 2 alone. Whatever the outcome of
        these, leaves do not overlap and cover the box, since a box that is halved is replaced by its halves.
        So for every possible tree Δ1 is 1, or 2 for a replaced record, and the ε of the steps add up by
@@ -255,21 +248,19 @@ def adaptive_grid(
         with prepared.noise() as noise:
             count, count_variance, left = prepared.count(noise, len(rows))
             moved = 1 if prepared.private_count else 2
-            fine = left * GRID_SHARES[-1]
-            level = _grid_depth(count, math.sqrt(2.0) * moved / float(fine), halvings.depth)
-            measured: Measured = {}
-            for depth, share in zip((max(level - _COARSER, 0), level), GRID_SHARES, strict=True):
-                noisy, drawn = noise.laplace(at(depth), moved, left * share)
-                _join(measured, depth, np.ones(1 << depth, bool), noisy, 1.0 / drawn.variance)
-            deviation = math.sqrt(2.0) * moved / float(left * _LEAVES_SHARE)
+            level = _grid_depth(count, math.sqrt(2.0) * moved / float(left * GRID_SHARE), halvings.depth)
+            noisy, drawn = noise.laplace(at(level), moved, left * GRID_SHARE)
+            precision = np.full(1 << level, 1.0 / drawn.variance)
+            measured: Measured = {level: (noisy.astype(np.float64), precision)}
+            deviation = math.sqrt(2.0) * moved / float(left * (1 - GRID_SHARE))
             first = estimated_counts(measured, count, count_variance, halvings.depth)
             leaves = chosen_leaves(first, _SPLIT * deviation)
             exact = [at(depth)[each] for depth, each in enumerate(leaves)]
-            noisy, drawn = noise.laplace(np.concatenate(exact), moved, left * _LEAVES_SHARE)
+            noisy, drawn = noise.laplace(np.concatenate(exact), moved, left * (1 - GRID_SHARE))
         ends = np.cumsum([len(each) for each in exact])[:-1]
         for depth, (chosen, values) in enumerate(zip(leaves, np.split(noisy, ends), strict=True)):
             if chosen.any():
-                _join(measured, depth, chosen, values, 1.0 / drawn.variance)
+                _join(measured, depth, chosen, values.astype(np.float64), 1.0 / drawn.variance)
         estimates = estimated_counts(measured, count, count_variance, halvings.depth)
         shown = _shown(leaves, level)
         corners = [halvings.boxes(depth, np.flatnonzero(each)) for depth, each in enumerate(shown)]
@@ -295,15 +286,15 @@ def adaptive_grid(
 
 
 def _grid_depth(count: float, deviation: float, deepest: int) -> int:
-    """The depth of the fine grid, from the noisy number of records and the deviation of the grid's noise."""
+    """The depth of the noisy grid, from the noisy number of records and the deviation of the grid's noise."""
     wanted = math.log2(max(count / (_PER_CELL * deviation), 1.0))
     return min(deepest, min(_MOST_OF_GRID, max(_FEWEST_HALVINGS, round(wanted))))
 
 
 def _join(
-    measured: Measured, level: int, chosen: NDArray[np.bool_], values: Integers, precision: float
+    measured: Measured, level: int, chosen: NDArray[np.bool_], values: Floats, precision: float
 ) -> None:
-    """Add the counts of boxes to what was measured of a depth, by inverse variance."""
+    """Add the counts of leaves to what was measured of a depth, by inverse variance."""
     known, own = measured.get(level, (np.zeros(len(chosen)), np.zeros(len(chosen))))
     known, own = known.copy(), own.copy()
     both = own[chosen] + precision
@@ -338,7 +329,7 @@ def predict(request: PredictionRequest) -> list[Option]:
         return []
     assert request.promise.epsilon is not None
     paid = 0 if request.relation is Relation.REPLACE else request.share
-    left = request.promise.epsilon * (1 - paid) * _LEAVES_SHARE
+    left = request.promise.epsilon * (1 - paid) * (1 - GRID_SHARE)
     deviation = math.sqrt(2.0) * request.moves / float(left)
     sums = request.all_densities * request.records
     most = (_CELLS_PER_BANDWIDTH * math.sqrt(math.pi)) ** bounds.dim
