@@ -4,8 +4,8 @@
 
 Most records lie in a small part of a wide box, where the guess of a plan is worst. Columns of each data set
 are declared with bounds a quarter or a half wider than their range, or six times as wide; ``hs.plan`` is run
-with defaults, and its best option is released. The constants of the guess (`LIKELY_POWERS`, and the largest
-share of the number of records) were chosen on the columns of ``TUNED_ON``. Scored are the other data sets and
+with defaults, and its best option is released. The constants of the guess (`LIKELY_POWERS`) were chosen on
+the columns of ``TUNED_ON``. Scored are the other data sets and
 those of a folder of ADBench's ``.npz`` files, which no constant was chosen on.
 
 The same command continues an interrupted run.

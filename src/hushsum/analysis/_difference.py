@@ -27,19 +27,23 @@ from hushsum.releases import (
     Points,
     ReleasedFunction,
     check_question,
-    nearest_probabilities,
     normal_answers,
     normal_quantile,
     query_points,
     simultaneous_reach,
 )
 
-_ITERATIONS: Final = 400
+_ITERATIONS: Final = 100
+_CONVERGED: Final = 1e-8
+_SHORTEST: Final = 1e-8
+_MISSING: Final = 1e-12
 # The part of the largest value that weighted points may miss beside the noise.
-_MISFIT: Final = 0.01
+_MISFIT: Final = 0.001
 
-# The standard deviation of a weight before anything is measured, relative to that of equal weights.
-_PRIOR: Final = 6.0
+_DIVERGENCE: Final = 0.3
+"""What a natural unit of divergence from equal weights costs, as a log likelihood. With 1 or 3 p-values of
+pairs without a difference were larger: salaries, skin tones and RNA were tuned on.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,36 +89,47 @@ def fit_records(answers: Floats, values: Floats, noise: Floats, *, total: float 
 
     Notes
     -----
-    The mode of the posterior for normal noise and independent normal weights around equal ones, among weights
-    that are not negative and do not exceed 1 together: accelerated projected gradients (Beck and Teboulle
-    2009).
+    The least half squared misfit, in standard errors, plus `_DIVERGENCE` times the divergence from equal
+    weights; what is missing to 1 lies where every answer is 0. An entropy, unlike a square, lets weights
+    gather in a few points where values require it, so that records in tight clusters are not taken for spread
+    ones. Newton's method for the dual problem, in the directions that the answers have.
     """
-    number = len(answers)
     covariance = np.diag(noise) if noise.ndim == 1 else noise
     least = (_MISFIT * max(float(np.abs(values).max(initial=0.0)), 1e-9)) ** 2
-    precise = np.linalg.solve(covariance + least * np.eye(len(values)), np.column_stack([answers.T, values]))
-    prior = (number / _PRIOR) ** 2
-    hessian = answers @ precise[:, :-1] + prior * np.eye(number)
-    slope = answers @ precise[:, -1] + prior * total / number
-    length = 1.0 / float(np.linalg.eigvalsh(hessian)[-1])
-    weights = np.full(number, total / number)
-    ahead, momentum = weights, 1.0
+    variances, vectors = np.linalg.eigh(covariance)
+    scaled = vectors / np.sqrt(np.maximum(variances, 0.0) + least)
+    left, sizes, right = np.linalg.svd(answers @ scaled, full_matrices=False)
+    kept = sizes > 1e-6 * sizes[0]
+    seen = np.vstack([left[:, kept] * sizes[kept], np.zeros(int(kept.sum()))])
+    wanted = right[kept] @ (scaled.T @ values)
+    prior = np.log(np.append(np.full(len(answers), total / len(answers)), max(1.0 - total, _MISSING)))
+
+    def dual(misfit: Floats) -> tuple[float, Floats]:
+        exponents = prior - seen @ misfit / _DIVERGENCE
+        highest = float(exponents.max())
+        weights = np.exp(exponents - highest)
+        size = float(weights.sum())
+        value = float(misfit @ (0.5 * misfit + wanted)) + _DIVERGENCE * (highest + math.log(size))
+        return value, weights / size
+
+    misfit = np.zeros(len(wanted))
+    value, weights = dual(misfit)
     for _ in range(_ITERATIONS):
-        moved = _onto_simplex(ahead - length * (hessian @ ahead - slope))
-        following = (1.0 + np.sqrt(1.0 + 4.0 * momentum**2)) / 2.0
-        ahead = moved + (momentum - 1.0) / following * (moved - weights)
-        weights, momentum = moved, following
-    return RecordModel(weights)
-
-
-def _onto_simplex(weights: Floats) -> Floats:
-    """The nearest weights that are not negative and do not exceed 1 together.
-
-    >>> _onto_simplex(np.array([0.25, -1.0])).tolist(), _onto_simplex(np.array([2.0, 1.0])).tolist()
-    ([0.25, 0.0], [1.0, 0.0])
-    """
-    kept = np.maximum(weights, 0.0)
-    return kept if kept.sum() <= 1.0 else nearest_probabilities(weights)
+        means = weights @ seen
+        spread = (seen.T * weights) @ seen - np.outer(means, means)
+        slope = misfit + wanted - means
+        step = np.linalg.solve(np.eye(len(misfit)) + spread / _DIVERGENCE, slope)
+        fall = float(slope @ step)
+        length = 1.0
+        while (found := dual(misfit - length * step))[
+            0
+        ] > value - 0.25 * length * fall and length > _SHORTEST:
+            length /= 2.0
+        if fall < _CONVERGED or length <= _SHORTEST:
+            break
+        misfit = misfit - length * step
+        value, weights = found
+    return RecordModel(weights[:-1])
 
 
 _CANDIDATES: Final = 4096

@@ -43,6 +43,7 @@ of earthquakes, by the sum of absolute errors and the earth mover's distance;
 """
 
 _NANOSECONDS: Final = 100.0
+_WITHIN_LEAVES: Final = 0.01
 _RATIO_VARIANCE: Final = 1.0 / 12.0
 """Of the part of a box's records that is in its first half, before it is measured: that of a uniform
 distribution.
@@ -317,7 +318,9 @@ def predict(request: PredictionRequest) -> list[Option]:
 
     Where a kernel sum is S, leaves have about half of the records at which they would be halved, so that
     S/h of them meet the kernel, if h is that half; each has the noise of a leaf, and where in it records are
-    is about as uncertain. A kernel narrower than its leaf has an error of the size of S.
+    is about as uncertain. But no more than (2√π)^d leaves count, since the squares of kernel values at the
+    middles of boxes that are half a bandwidth wide add up to that. Where records are in these costs a
+    hundredth of S. A kernel narrower than its leaf has an error of the size of S.
     """
     bounds = request.bounds
     if bounds is None or not request.promise.pure or request.per_unit is not None:
@@ -329,8 +332,10 @@ def predict(request: PredictionRequest) -> list[Option]:
     left = request.promise.epsilon * (1 - paid) * (1 - GRID_SHARE)
     deviation = math.sqrt(2.0) * request.moves / float(left)
     sums = request.all_densities * request.records
-    errors = np.minimum(sums, deviation * np.sqrt(np.maximum(sums / (0.5 * _SPLIT * deviation), 1.0)))
-    error = NORMAL_MEAN_ABSOLUTE * errors / request.records
+    most = (_CELLS_PER_BANDWIDTH * math.sqrt(math.pi)) ** bounds.dim
+    leaves = np.clip(sums / (0.5 * _SPLIT * deviation), 1.0, most)
+    noise = NORMAL_MEAN_ABSOLUTE * np.minimum(sums, deviation * np.sqrt(leaves)) / request.records
+    within = np.hypot(np.where(leaves < most, noise, 0.0), _WITHIN_LEAVES * request.all_densities)
     boxes = round(2.0 * request.records / (_SPLIT * deviation)) + (1 << _FEWEST_HALVINGS)
     return [
         Option(
@@ -339,7 +344,7 @@ def predict(request: PredictionRequest) -> list[Option]:
             settings={},
             mechanism=LAPLACE,
             shape=(boxes, 1),
-            **errors_at_densities(error, error, math.sqrt(2.0) * error),
+            **errors_at_densities(noise, within, np.hypot(noise, within)),
             size=8 * boxes * (2 * bounds.dim + 2) + HEADER_BYTES,
             seconds=request.records * _NANOSECONDS * 1e-9,
         )

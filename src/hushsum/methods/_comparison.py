@@ -36,10 +36,6 @@ _MOST_MOVED: Final = 8
 
 _COUNT_SHARES: Final = (Fraction(1, 20), Fraction(1, 10), Fraction(1, 5))
 
-# Tables whose move is at most this multiple of the least are as good: the largest of them shows more kinds of
-# differences.
-_AS_GOOD: Final = 1.05
-
 # Up to these sizes, this many seeds are compared: what a few functions show depends on which they are.
 _SEEDS: Final = ((1, 96), (6, 40), (8, 16), (32, 4))
 
@@ -61,11 +57,7 @@ def comparison_option(methods: Sequence[Method], request: PredictionRequest, see
     ]
     if not found:
         return None
-    least = min(move for move, *_ in found)
-    _, settings, reading, method = max(
-        (each for each in found if each[0] <= _AS_GOOD * least),
-        key=lambda each: (math.prod(each[2].basis.shape), -each[0]),
-    )
+    _, settings, reading, method = min(found, key=lambda each: each[0])
     option = option_of_reading(method, request, reading)
     return None if option is None else replace(option, settings={**option.settings, **settings})
 
@@ -127,10 +119,10 @@ def _calibrated(reading: Reading, request: PredictionRequest, share: Fraction) -
 def _detected_move(reading: Reading, request: PredictionRequest, calibration: Calibration) -> float:
     """How far records must move for a test to find it with probability 1/2, in parts of the declared ranges.
 
-    The probability is the mean of three: for a move along the column that shows least, along all columns
-    together, and in the direction that shows least. Records are normal around the centre of the box; the
-    sampling error is that of records all over the box, since noise may hide from the test where they are.
-    Those two are the same for tables of one seed, so only the noise depends on the promise.
+    The probability is a mean: half of it for moves along one column, half for one along all columns together.
+    Records are normal around the centre of the box; the sampling error is that of records all over the box.
+    That of the normal ones would leave too few functions for data that vary in fewer directions: of earnings,
+    skin tones, shuttle and RNA both were compared.
     """
     assert request.bounds is not None
     sampling, mean_slopes = _answers_of(reading, request.bounds)
@@ -147,9 +139,7 @@ def _detected_move(reading: Reading, request: PredictionRequest, calibration: Ca
         moved = np.linalg.solve(whole, np.column_stack([number * slopes, mean]))
         along = mean @ moved
         form = number * slopes.T @ moved[:, :-1] - np.outer(along[:-1], along[:-1]) / along[-1]
-        together = np.ones(len(form)) / math.sqrt(len(form))
-        weakest = max(float(np.linalg.eigvalsh((form + form.T) / 2.0)[0]), 0.0)
-        lengths.append([float(np.diag(form).min()), float(together @ form @ together), weakest])
+        lengths.append([*np.diag(form), *np.full(len(form), form.sum() / len(form))])
     dim = request.kernel.dim or 1
     degrees = min(2 * dim, math.prod(basis.shape))
     # A move of s standard deviations has the noncentrality s² times that of one.

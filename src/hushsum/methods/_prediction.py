@@ -63,10 +63,6 @@ COUNT_SHARES = (
     Fraction(1, 4),
     Fraction(1, 3),
 )
-_MOST_OF_A_GUESS = Fraction(1, 4)
-"""The largest share where the density is guessed. It is for records that are concentrated, whose error would
-else be several times as large; where they are not, it costs a fifth (salaries, ages and earnings).
-"""
 # The count's share is chosen for queries of this multiple of a known density: a wrong share costs more where
 # queries are dense than where they are not.
 _DENSE = 2.0
@@ -128,8 +124,9 @@ class PredictionRequest:
     def with_best_share(
         self, table: float, *, own: float = math.inf, covariance: float = 0.0
     ) -> PredictionRequest:
-        """The same with the share of the count at which the noise of answers has the least mean square over
-        a low, a middle and a high density.
+        """The same with the share of the count that is the least wrong at a low, a middle and a high density:
+        the noise of answers there is compared with the least that any share leaves, and the largest of the
+        three factors is as small as it can be.
 
         ``table`` is the variance of an answer's noise, as a sum over the records, ``own`` that of the table's
         own number of records, and ``covariance`` that of both, all at the share of this request. Under pure ε
@@ -149,14 +146,14 @@ class PredictionRequest:
         if math.isinf(own) and not self.guessed:
             densities = _DENSE * densities
 
-        def variance(share: Fraction) -> float:
+        def variances(share: Fraction) -> Floats:
             rest = float((1 - self.share) / (1 - share)) ** power
             number = CountError.of(unit / float(share) ** power, own * rest, covariance * rest)
-            variances = number.of_quotient(table * rest, densities)
-            return self.mean_reciprocal(number) ** 2 * float(variances.mean())
+            return self.mean_reciprocal(number) ** 2 * number.of_quotient(table * rest, densities)
 
-        most = _MOST_OF_A_GUESS if self.guessed else COUNT_SHARES[-1]
-        return replace(self, count_share=min((s for s in COUNT_SHARES if s <= most), key=variance))
+        found = np.array([variances(each) for each in COUNT_SHARES])
+        worst = (found / np.maximum(found.min(axis=0), 1e-300)).max(axis=1)
+        return replace(self, count_share=COUNT_SHARES[int(worst.argmin())])
 
     def kept_by(self, mechanism: str) -> PredictionRequest:
         """The same request with the promise that noise of this distribution keeps: the noise of pure ε needs

@@ -1111,9 +1111,9 @@ def plan(request: PlanRequest) -> Plan:
     Where neither ``density`` nor public data are given, the density is guessed from the box, and errors are
     predicted for a low, a middle and a high one: ``sparse_error`` where records are spread over the box,
     ``dense_error`` where most of them are in a small part of it, and ``error``, by which options are
-    compared, the mean of those at all three. The part of the budget for the number of records is
-    chosen for them in the same way. Measured over planned errors: ``benchmarks/results/concentrated.md``.
-    Declare a ``density`` if it is known.
+    compared, the mean of those at all three. The part of the budget for the number of records is the one
+    that costs at most the smallest factor at any of them over the part that suits it best. Measured over
+    planned errors: ``benchmarks/results/concentrated.md``. Declare a ``density`` if it is known.
 
     Examples
     --------

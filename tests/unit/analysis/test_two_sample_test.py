@@ -101,6 +101,22 @@ def test_weights_agree_with_released_values_and_leave_the_rest_elsewhere() -> No
     np.testing.assert_allclose(np.diag(model.covariance(similar)), model.variance(similar))
 
 
+def test_a_few_features_show_that_records_lie_in_a_tight_cluster() -> None:
+    points = np.linspace(0.0, 10.0, 200)
+    phases = points[:, None] * np.array([0.4, 0.7, 1.1])
+    features = np.hstack([np.cos(phases), np.sin(phases)])
+    truth = np.exp(-0.5 * np.square((points - 4.0) / 0.2))
+    truth /= truth.sum()
+    exact = np.trace(features.T @ (truth[:, None] * features)) - float(np.square(truth @ features).sum())
+    rng = np.random.default_rng(5)
+    found = [
+        np.trace(fit_records(features, truth @ features + drawn, np.full(6, 0.03**2)).covariance(features))
+        for drawn in 0.03 * rng.standard_normal((20, 6))
+    ]
+    # With a penalty on squared weights: 4.2 times.
+    assert 0.5 < float(np.mean(found)) / exact < 2.0
+
+
 def test_separate_points_are_bonferronis() -> None:
     found = separate_test(np.array([0.0, 3.0]), np.array([1.0, 1.0]))
     assert found.p_value == pytest.approx(4.0 * 0.00135, rel=0.01)

@@ -106,6 +106,29 @@ def test_it_resolves_what_a_grid_hides_in_noise() -> None:
     assert errors[0] < 0.7 * errors[1]
 
 
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_the_planned_error_is_near_the_measured_one(epsilon: float) -> None:
+    X = towns()
+    kernel = hs.GaussianKernel(dim=2, bandwidth=0.3)
+    queries = X[np.random.default_rng(2).choice(len(X), 200)]
+    truth = kernel.exact_sum(X, queries) / len(X)
+    found = np.mean(
+        [
+            np.abs(
+                adaptive_grid(X, kernel, bounds=BOX, epsilon=epsilon, insecure_noise_seed=seed)(queries)
+                - truth
+            ).mean()
+            for seed in range(3)
+        ]
+    )
+    planned = hs.plan(
+        records=len(X), kernel=kernel, bounds=BOX, epsilon=epsilon, method="adaptive_grid",
+        density=float(truth.mean()), comparison=False,
+    )  # fmt: skip
+    # The noise of as many leaves as there are records for would be 0.2 to 0.4 times.
+    assert 0.5 < found / planned.best.error < 2.0
+
+
 def test_intervals_hold() -> None:
     held = []
     for seed in range(4):
