@@ -292,6 +292,15 @@ def _spent(
             return kind, math.inf
     if promise.pure or (table.mechanism == LAPLACE and promise.epsilon is not None):
         return "epsilon", _sum(_table_epsilon(moved, cells, table), _epsilon(moves, count))
+    if table.mechanism == GAMMA:
+        separation, counted_epsilon = _table_epsilon(moved, cells, table), _epsilon(moves, count)
+        if promise.epsilon is None or not counted_epsilon < promise.epsilon or math.isinf(separation):
+            return "delta", math.inf
+        left = promise.epsilon - Fraction(counted_epsilon)
+        try:
+            return "delta", accounting.gamma_radius_delta(left, cells=table.cells, separation=separation)
+        except ClaimError:
+            return "delta", math.inf
     spent = _sum(_rho(moved.l2_squared, table), _rho(moves**2, count))
     if promise.rho is not None:
         if isinstance(spent, Fraction) and distance:

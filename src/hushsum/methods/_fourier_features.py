@@ -230,20 +230,20 @@ def _option(request: PredictionRequest, basis: FourierFeatures) -> Option:
     request = request.with_best_share(deviation**2)
     found = predicted(request)
     # Answers are divided by a noisy number of records.
-    counted = request.count_error(request.calibration(basis))
+    calibration = request.calibration(basis)
+    counted = request.count_error(calibration)
     of_count = NORMAL_MEAN_ABSOLUTE * math.sqrt(counted.variance) / request.records
     noise = np.hypot(found.noise, request.all_densities * of_count)
     chance = (1.0 if basis.sobol else TYPICAL_CHANCE) * np.array(
         [chance_error(**sizes, density=each) for each in request.densities]
     )
     whole = request.mean_reciprocal(counted) * np.hypot(noise, chance)
-    mechanism = request.calibration(basis).table.mechanism
-    request = request.kept_by(mechanism)
+    request = request.kept_by(calibration)
     return Option(
         method=FOURIER_FEATURES,
         request=request,
         settings=settings,
-        mechanism=mechanism,
+        mechanism=calibration.table.mechanism,
         shape=basis.shape,
         **errors_at_densities(noise, chance, whole),
         size=8 * number + HEADER_BYTES,

@@ -111,6 +111,8 @@ def _keeps(function: NoisyTable, noise: IntegerNoise, count_noise: IntegerNoise)
     if rho is not None:
         spent = moved.l2_squared / (2 * table) + (counted**2 / (2 * count) if counted else 0)
         return noise.mechanism == GAUSSIAN and spent <= rho
+    if noise.mechanism == GAMMA:
+        return whole and noise.cells >= function.cells.size
     return noise.mechanism in (GAUSSIAN, BINOMIAL)
 
 
