@@ -1,5 +1,6 @@
 // Released random Fourier features: each row estimates the kernel sum by a cosine and a sine of a random phase.
 import { squaredDiameter } from "./feature_diameter.js";
+import { evenRound } from "./box_series.js";
 import { affordable, bigWhole, box, columnNames, fields, flag, require, whole } from "./header.js";
 import { isCombination, isProduct, isScaled, kernelFrom } from "./kernels.js";
 import {
@@ -267,13 +268,10 @@ export class FeatureReading {
   /** The mean over rows of what each says, and its variance from the spread of the first blocks. */
   spread(table, query) {
     const [rows] = this.basis.shape;
-    const dim = query.length;
     const fround = Math.fround;
     let [sum, squares, own, first] = [0.0, 0.0, 0.0, 0.0];
-    for (let row = 0, at = 0; row < rows; row += 1) {
-      let t = 0.0;
-      for (let k = 0; k < dim; k += 1, at += 1) t = fused(this.frequencies[at], query[k], t);
-      const fraction = phaseFraction(t);
+    for (let row = 0; row < rows; row += 1) {
+      const fraction = this._fraction(row, query);
       own += fused(fround(table[2 * row]), cosine(fraction), fround(fround(table[2 * row + 1]) * sine(fraction)));
       if ((row + 1) % this.block === 0) {
         sum += own;
@@ -294,6 +292,42 @@ export class FeatureReading {
     const variance =
       this.blocks < 2 ? NaN : (scale * scale * Math.max(0.0, squares - (first * first) / this.used)) / ((this.blocks - 1) * rows);
     return [(scale * sum) / rows, variance];
+  }
+
+  /** The phase of a point on a row, beyond whole turns. */
+  _fraction(row, point) {
+    const dim = point.length;
+    let t = 0.0;
+    for (let k = 0, at = row * dim; k < dim; k += 1, at += 1) t = fused(this.frequencies[at], point[k], t);
+    return phaseFraction(t);
+  }
+
+  /** How many rows of a table are in each fold; none where there are fewer blocks than folds. */
+  folds(number) {
+    const { block, shape } = this.basis;
+    const sizes = new Array(number).fill(0);
+    if (Math.ceil(shape[0] / block) >= number)
+      for (let row = 0; row < shape[0]; row += 1) sizes[Math.floor(row / block) % number] += 1;
+    return sizes;
+  }
+
+  /** What weighted points leave of a table, whose rows have the weights of their fold. */
+  unexplained(table, points, weights) {
+    const { block, groups, shape } = this.basis;
+    const left = Float64Array.from(table, Number);
+    if (this.folds(weights.length)[0] === 0) return left;
+    for (let row = 0; row < shape[0]; row += 1) {
+      const fit = weights[Math.floor(row / block) % weights.length];
+      let [cosines, sines] = [0.0, 0.0];
+      points.forEach((point, i) => {
+        const fraction = this._fraction(row, point);
+        cosines += fit[i] * cosine(fraction);
+        sines += fit[i] * sine(fraction);
+      });
+      left[2 * row] = evenRound(left[2 * row] - (AMPLITUDE / groups) * cosines);
+      left[2 * row + 1] = evenRound(left[2 * row + 1] - (AMPLITUDE / groups) * sines);
+    }
+    return left;
   }
 
   noiseGain() {

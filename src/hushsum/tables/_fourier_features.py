@@ -798,31 +798,28 @@ rows best is taken, or none of them.
 """
 
 _ROWS_AT_A_TIME = 2048
+_MOST_FITTED = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Explained:
-    """Points' weights, what they leave of the table in each row, and the share of its energy that they
-    explain.
+    """Points' weights for each fold of rows, and the share of the table's energy that they explain.
 
     ``share`` is measured on rows that the weights were not fitted to, noise included; it is 0 where no
-    penalty helps, and then the table is left as it was.
+    penalty helps, and then the weights are zeros.
     """
 
     weights: Floats
-    remainder: NDArray[np.int64]
     share: float
 
 
 def explain(basis: FourierFeatures, table: Table, points: Batch) -> Explained:
-    """Weights of public points that resemble the released table, fitted across folds."""
-    folds = _folds(basis.features, basis.block)
-    nothing = Explained(np.zeros(len(points)), table.astype(np.int64), 0.0)
+    """Weights of public points that resemble the released table, fitted across folds of its first rows."""
+    nothing = Explained(np.zeros((FOLDS, len(points))), 0.0)
+    folds = _folds(min(basis.features, _MOST_FITTED), basis.block)
     if not folds:
         return nothing
-    # A row counts the records of its group alone, which are one part in `groups` of all.
-    amplitude = AMPLITUDE / basis.groups
-    values = table.astype(np.float64) / amplitude
+    values = table.astype(np.float64) / _amplitude(basis)
     moments = [_Moments.of(basis, rows, values, points) for rows in folds]
     fits = [_fits(moments, fold) for fold in range(FOLDS)]
     errors = [
@@ -830,16 +827,167 @@ def explain(basis: FourierFeatures, table: Table, points: Batch) -> Explained:
     ]
     best = int(np.argmin(errors))
     share = 1.0 - errors[best] / max(sum(each.energy for each in moments), 1.0)
-    if share <= 0.0:
-        return nothing
-    weights = np.zeros(len(points))
-    remainder = np.empty(table.shape, np.int64)
-    for fold, rows in enumerate(folds):
-        fit = fits[fold][best]
-        weights += fit * (len(rows) / basis.features)
+    return Explained(np.array([fit[best] for fit in fits]), share) if share > 0.0 else nothing
+
+
+def unexplained(basis: FourierFeatures, table: Table, points: Batch, weights: Floats) -> NDArray[np.int64]:
+    """What weighted points leave of a table: each fold of rows has weights that were fitted to the others."""
+    remainder = table.astype(np.int64)
+    for rows, fit in zip(_folds(basis.features, basis.block), weights, strict=False):
         # A cell is an integer with noise of many units: rounding what is left of it is not a loss.
-        remainder[rows] = np.rint(table[rows] - amplitude * _parts(basis, rows, points, fit))
-    return Explained(weights, remainder, share)
+        remainder[rows] = np.rint(table[rows] - _amplitude(basis) * _parts(basis, rows, points, fit))
+    return remainder
+
+
+def mean_weights(basis: FourierFeatures, weights: Floats) -> Floats:
+    """The points' weights on average over the rows."""
+    sizes = [len(rows) for rows in _folds(basis.features, basis.block)]
+    return np.asarray(np.average(weights, axis=0, weights=sizes)) if sizes else np.zeros(weights.shape[1])
+
+
+def _amplitude(basis: FourierFeatures) -> float:
+    """What a record adds to a row at most. A row counts the records of its group alone, one part in
+    `groups` of all.
+    """
+    return AMPLITUDE / basis.groups
+
+
+MOST_DRAWN: Final = 600
+_SEARCH_ROWS, _STARTS, _FIRST_STEPS, _STEPS, _ROUNDS, _FITS = 1 << 15, 128, 8, 3, 40, 3
+_NARROWER, _WIDEST_KERNEL, _FEWEST_ROWS = 1.35, 4.0, 50.0
+_RIDGE = 1e-3
+_WORTH = 0.1
+"""No more points are looked for where what is left of the table is below this part of its noise."""
+_APART, _DISTINCT = 0.25, 3.0
+
+
+def drawn_points(reading: FeatureReading, table: Table, variance: float, *, seed: int = 0) -> Floats:
+    """Points, relative to the centre of the box, that resemble the records as far as the released table
+    shows: found in it alone, so nothing is spent.
+
+    Moves starting points up the released kernel sums, by mean-shift steps, first with a kernel that is made
+    wider by giving less weight to high frequencies, so that they find their way; then, again and again, up
+    what weighted points do not explain yet. ``variance`` is that of a cell. Empty where noise hides what
+    points could explain, or where nothing is found.
+
+    Parameters
+    ----------
+    seed : int
+        Of public random starting points.
+    """
+    return _PointSearch(reading, table, variance, seed).points()
+
+
+class _PointSearch:
+    def __init__(self, reading: FeatureReading, table: Table, variance: float, seed: int) -> None:
+        basis = reading.basis
+        rows = min(_SEARCH_ROWS, basis.features)
+        self.kernel, self.rng = reading.kernel, np.random.default_rng(seed)
+        self.turns = np.ascontiguousarray(basis.frequencies[:rows])
+        self.angular = np.float32(2.0 * math.pi) * self.turns
+        self.values = (table[:rows] / _amplitude(basis)).astype(np.float32)
+        self.noise = 2.0 * rows * variance / _amplitude(basis) ** 2
+        # As of a normal spectral measure, whose median is 0.6745 deviations from zero.
+        self.width = 0.6745 / np.maximum(np.median(np.abs(self.angular), axis=0), 1e-30)
+        half = basis.bounds.half_width if basis.bounds is not None else 4.0 * self.width
+        self.half = half.astype(np.float64)
+
+    def points(self) -> Floats:
+        """See `drawn_points`."""
+        found, left = np.zeros((0, len(self.half))), self.values
+        if not self._worthwhile(left):
+            return found
+        starts = self.rng.uniform(-1.0, 1.0, (_STARTS, len(self.half))) * self.half
+        starts[: _STARTS // 4] *= 0.25
+        starts[0], starts[1] = 0.0, -self.half
+        for widening in self._widenings():
+            starts, sums = self._climbed(starts, left, widening, _FIRST_STEPS)
+        for _ in range(_ROUNDS):
+            found, added = self._joined(found, starts, sums, left)
+            if not added:
+                break
+            weights, left = self._fitted(found)
+            if len(found) >= MOST_DRAWN or not self._worthwhile(left):
+                break
+            chosen = np.maximum(weights, 0.0) + 1e-3 * np.abs(weights).mean() + 1e-300
+            pairs = found[self.rng.choice(len(found), (2, _STARTS), p=chosen / chosen.sum())]
+            # A part of them mix the columns of two points, so that indicators change together.
+            mixed = self.rng.random((_STARTS, 1)) < 0.3
+            from_other = mixed & (self.rng.random(pairs[0].shape) < 0.3)
+            places = np.where(from_other, pairs[1], pairs[0])
+            reach = self.rng.choice([0.3, 0.7, 1.5], (_STARTS, 1)) * min(1.0, math.sqrt(8.0 / len(self.half)))
+            moved = places + reach * self.width * self.rng.standard_normal(places.shape)
+            starts, sums = self._climbed(np.clip(moved, -self.half, self.half), left, 1.0, _STEPS)
+        return found[:MOST_DRAWN]
+
+    def _worthwhile(self, left: NDArray[np.float32]) -> bool:
+        return float(np.square(left, dtype=np.float64).sum()) > (1.0 + _WORTH) * self.noise
+
+    def _damping(self, widening: float) -> Floats:
+        """The weight of each frequency in a kernel that is so many times wider in every column."""
+        squares = np.square(self.angular * self.width).sum(axis=1, dtype=np.float64)
+        return np.asarray(np.exp(-0.5 * (widening**2 - 1.0) * squares))
+
+    def _widenings(self) -> list[float]:
+        """From the widest kernel that enough frequencies still stand for to the kernel itself."""
+        found = [1.0]
+        while (wider := found[-1] * _NARROWER) <= _WIDEST_KERNEL:
+            weights = self._damping(wider)
+            if weights.sum() ** 2 < _FEWEST_ROWS * np.square(weights).sum():
+                break
+            found.append(wider)
+        return found[::-1]
+
+    def _climbed(
+        self, places: Floats, left: NDArray[np.float32], widening: float, steps: int
+    ) -> tuple[Floats, Floats]:
+        """Places after some mean-shift steps up the sums that a table stands for, and the sums there."""
+        weights = self._damping(widening)
+        kept = weights > 1e-3 * weights.max()
+        table = left[kept] * (weights[kept] / weights.sum())[:, None].astype(np.float32)
+        native, angular = _native.FeatureMap(self.turns[kept]), self.angular[kept]
+        width = widening * self.width
+        furthest = 0.7 * math.sqrt(len(width))
+        for step in range(steps + 1):
+            waves = native.waves(places.astype(np.float32))
+            sums = np.einsum("qjw,jw->q", waves, table).astype(np.float64)
+            if step == steps:
+                break
+            slopes = (waves[..., 0] * table[:, 1] - waves[..., 1] * table[:, 0]) @ angular
+            moves = width * slopes / np.maximum(sums, 1e-3 * np.abs(sums).max() + 1e-300)[:, None]
+            lengths = np.sqrt(np.square(moves).sum(axis=1))
+            moves *= np.minimum(1.0, furthest / np.maximum(lengths, 1e-300))[:, None]
+            places = np.clip(places + width * moves, -self.half, self.half)
+        return places, sums
+
+    def _joined(
+        self, found: Floats, places: Floats, sums: Floats, left: NDArray[np.float32]
+    ) -> tuple[Floats, int]:
+        """The points with the places whose sums stand out, and which are apart from others."""
+        least = _DISTINCT * math.sqrt(np.square(left, dtype=np.float64).sum() / 2.0) / len(left)
+        before, points = len(found), list(found)
+        for place in np.argsort(-sums)[: int((sums > least).sum())]:
+            away = np.square((np.array(points).reshape(-1, len(self.half)) - places[place]) / self.width)
+            if not len(away) or away.sum(axis=1).min() > _APART**2:
+                points.append(places[place])
+        return np.array(points).reshape(-1, len(self.half)), len(points) - before
+
+    def _fitted(self, points: Floats) -> tuple[Floats, NDArray[np.float32]]:
+        """Weights of points by least squares, and what they leave: a few steps with the kernel matrix in
+        place of that of the features, which is near it.
+        """
+        from scipy.linalg import cho_factor, cho_solve
+
+        batch = Batch((np.ascontiguousarray(points, np.float32),), len(points))
+        gram = self.kernel.prepared_similarity(batch, batch)
+        gram.flat[:: len(points) + 1] += _RIDGE
+        factor = cho_factor(gram, overwrite_a=True, check_finite=False)
+        waves = _native.FeatureMap(self.turns).waves(batch.arrays[0]).reshape(len(points), -1)
+        weights, left = np.zeros(len(points)), self.values.reshape(-1)
+        for _ in range(_FITS):
+            weights += cho_solve(factor, (waves @ left).astype(np.float64) / len(self.turns))
+            left = self.values.reshape(-1) - weights.astype(np.float32) @ waves
+        return weights, left.reshape(-1, 2)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
