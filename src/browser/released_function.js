@@ -704,7 +704,7 @@ const SHARPENED = {
     require(number > 0 && numbers.every(Number.isFinite));
     const own = read(payload.subarray(8 * number * (dim + folds)), { table: TABLE });
     require(own.reading instanceof FeatureReading && own.kernel.dim === dim);
-    affordable(number * own.shape[0] <= MOST_WAVES, `A table of ${own.shape[0]} features with ${number} points`);
+    affordable(number * own.reading.basis.features <= MOST_WAVES, `A table of ${own.reading.basis.features} features with ${number} points`);
     const part = (start, length) => Array.from(numbers.subarray(start, start + length));
     const points = Array.from({ length: number }, (_, i) => part(i * dim, dim));
     const weights = Array.from({ length: folds }, (_, i) => part(number * (dim + i), number));

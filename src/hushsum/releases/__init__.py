@@ -69,6 +69,7 @@ from ._public_points import (
     SharpenedFunction,
     combine,
     sample_points,
+    sharpened,
 )
 from ._reported_function import ReportedFunction
 from ._table_answers import (
@@ -93,6 +94,6 @@ __all__ = [
     "check_level", "check_question", "combine", "common_fields", "encode_reals", "file_bytes", "function_in",
     "function_type", "largest_step", "load_function", "load_released", "nearest_probabilities",
     "neighbour_density", "noise_table", "normal_answers", "normal_quantile", "query_points", "register",
-    "register_reals", "round_cells", "sample_points", "simultaneous_reach", "step_covariance",
+    "register_reals", "round_cells", "sample_points", "sharpened", "simultaneous_reach", "step_covariance",
     "stored_integer", "stream_unit",
 ]  # fmt: skip

@@ -17,7 +17,7 @@ from hushsum.files import REAL, Header, decode_array, encode_array, encoded_size
 from hushsum.kernels import Batch, Kernel
 from hushsum.privacy import Statement
 from hushsum.records import Bounds
-from hushsum.tables import FOLDS, FeatureReading, drawn_points, explain, mean_weights, unexplained
+from hushsum.tables import FOLDS, FeatureReading, Table, drawn_points, explain, mean_weights, unexplained
 
 from ._base import (
     Answers,
@@ -360,8 +360,8 @@ class SharpenedFunction(ReadWithPoints):
         if not self.weights.any():
             return 0.0
         left, whole = (
-            float(np.square(each, dtype=np.float64).sum())
-            for each in (self._remainder.table, self.function.table)
+            float(np.square(each.table[: self._reading.basis.features], dtype=np.float64).sum())
+            for each in (self._remainder, self.function)
         )
         return 1.0 - left / max(whole, 1.0)
 
@@ -412,7 +412,7 @@ def sharpen(function: CoefficientFunction, points: object) -> SharpenedFunction:
         raise UsageError("points", rule, got=f"a release of {basis.name}", remedy="read it without them")
     drawn = points is None
     if drawn:
-        rows = drawn_points(reading, function.table, function.cell_variance)
+        rows = drawn_points(reading, function.table, function.cell_variance, function.count)
         # Where there is none, one that has no weight.
         rows = rows if len(rows) else np.zeros((1, rows.shape[1]))
     else:
@@ -424,19 +424,28 @@ def sharpen(function: CoefficientFunction, points: object) -> SharpenedFunction:
         return SharpenedFunction(function, rows, np.zeros((FOLDS, len(rows))), drawn)
     found = explain(reading.basis, function.table, basis.prepare_queries(rows))
     weights = found.weights
-    if drawn and not _resembles(function, found.share):
+    table = function.table[: reading.basis.features]
+    if drawn and not _resembles(table, function.cell_variance, found.share):
         weights = np.zeros_like(weights)
     return SharpenedFunction(function, rows, weights, drawn)
 
 
-def _resembles(function: CoefficientFunction, share: float) -> bool:
+def sharpened(function: ReleasedFunction) -> ReleasedFunction:
+    """The release read with points that are found in it, where these explain it; else the release itself."""
+    if isinstance(function, CoefficientFunction):
+        found = sharpen(function, None)
+        return found if found.weights.any() else function
+    return function
+
+
+def _resembles(table: Table, variance: float, share: float) -> bool:
     """Whether points explain all but a twentieth of what is not noise in the squares of a table.
 
     With less, what is left of evenly spread frequencies may have a larger error than the whole, since that
     of a smooth function cancels.
     """
-    whole = float(np.square(function.table, dtype=np.float64).sum())
-    signal = whole - function.table.size * function.cell_variance
+    whole = float(np.square(table, dtype=np.float64).sum())
+    signal = whole - table.size * variance
     return (1.0 - share) * whole - (whole - signal) <= _LEFT * signal
 
 

@@ -368,6 +368,7 @@ MAX_NUMBERS = 1 << 28
 """Random numbers behind the frequencies: a file that requires more is refused before any is made."""
 
 MAX_GROUPS = 1 << 10
+MOST_AXES = 64
 
 SMALLEST_TRANSFORM = 64
 """Columns of a structured transform: with fewer, directions are too far from uniform."""
@@ -439,9 +440,15 @@ class FourierFeatures(Basis):
         points of its own. By default in up to 32 coordinates, which are columns for most kernels, where there
         are enough features: 4 in five, 256 in eight and 4096 in ten or more. Not for ``orthogonal=False``,
         nor where ``structured``.
+    axes : int
+        Count so many further rows for each column of a declared box: cosines and sines of that column alone,
+        with 1, 2, … half periods in its range. They are no part of answers: `drawn_points` finds from them
+        where records are, column by column. A pure-ε release of fewer rows publishes none of them.
 
     Privacy
     -------
+    The rows of ``axes`` are rows like others, which have records of all groups; m below counts them.
+
     A record's group and integers depend on that record alone. Its integers are zeros in other groups, so
     below m stands for m/groups; a replaced record that changes its group moves the rows of two groups by L
     each, which is less than the rows of one by 2L.
@@ -479,6 +486,7 @@ class FourierFeatures(Basis):
     groups: int = 1
     structured: bool = False
     sobol: bool | None = None
+    axes: int = 0
 
     def __post_init__(self) -> None:
         features = positive_integer("features", self.features, at_most=MAX_FEATURES)
@@ -499,6 +507,7 @@ class FourierFeatures(Basis):
             "groups": positive_integer("groups", self.groups, at_most=MAX_GROUPS),
             "structured": bool(self.structured),
             "sobol": sobol,
+            "axes": positive_integer("axes", self.axes, at_most=MOST_AXES) if self.axes else 0,
         }
         for name, value in settled.items():
             object.__setattr__(self, name, value)
@@ -506,6 +515,8 @@ class FourierFeatures(Basis):
             rule = f"× columns must be at most {MAX_NUMBERS}"
             raise UsageError("features", rule, got=features * dim, remedy="use fewer features")
         check_columns(self.columns, dim)
+        if self.axes and self.bounds is None:
+            raise UsageError("axes", "need bounds", got="none", remedy="declare bounds")
         unit = self.groups * self.block
         if self.groups > 1 and features % unit:
             rule = f"must be a multiple of {unit}, groups × the rows of a block"
@@ -519,11 +530,14 @@ class FourierFeatures(Basis):
         return bool(self.orthogonal) and not self.structured and known and enough
 
     def parameters(self) -> dict[str, Any]:
-        """The fields as JSON values; ``sobol`` only where it is true, as in files that were written before
-        it.
+        """The fields as JSON values; ``sobol`` and ``axes`` only where there are any, as in files that were
+        written before them.
         """
-        found = super().parameters()
-        return found if self.sobol else {name: found[name] for name in found if name != "sobol"}
+        return {
+            name: value
+            for name, value in super().parameters().items()
+            if value or name not in ("sobol", "axes")
+        }
 
     @classmethod
     def from_parameters(cls, data: Mapping[str, Any]) -> FourierFeatures:
@@ -537,14 +551,19 @@ class FourierFeatures(Basis):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(features, 2)."""
-        return self.features, 2
+        """(features and rows of single columns, 2)."""
+        return self.features + self.along, 2
+
+    @property
+    def along(self) -> int:
+        """How many rows are of single columns; they are the last."""
+        return self.axes * self._spectral.dim
 
     def sensitivity(self, relation: Relation) -> Sensitivity:
         """Every row of a record's group moves by a vector of length L (add/remove) or 2L (replace); all rows
         together by the diameter of the features of the box, where that is known.
         """
-        moved = feature_sensitivity(self.features // self.groups, relation)
+        moved = feature_sensitivity(self.features // self.groups + self.along, relation)
         if self.bounds is None or not self.costly_sensitivity(relation):
             return moved
         square = remembered_squared_diameter(self.frequencies, self.bounds.half_width)
@@ -552,7 +571,7 @@ class FourierFeatures(Basis):
 
     def costly_sensitivity(self, relation: Relation) -> bool:
         """Where the diameter is bounded on a lattice, which takes tenths of a second for any few features."""
-        plain = self.groups == 1 and not self.structured
+        plain = self.groups == 1 and not self.structured and not self.axes
         within = self.bounds is not None and self.bounds.dim <= MOST_COLUMNS
         return relation is Relation.REPLACE and plain and within
 
@@ -567,6 +586,9 @@ class FourierFeatures(Basis):
         records = batch.arrays[0]
         if self.bounds is not None and not np.all(np.abs(records) <= self.bounds.half_width):
             raise ValueError("records must be prepared: clipped to the bounds")
+        if self.axes:
+            _native.FeatureMap(self.axis_frequencies).add(records, table[self.features :], step, threads)
+            table = table[: self.features]
         if self.groups == 1:
             self.map.add(records, table, step, threads)
             return
@@ -595,7 +617,7 @@ class FourierFeatures(Basis):
 
     def prefix(self, rows: int) -> FourierFeatures:
         """The first pairs; frequency j is the same whatever their number."""
-        return self if rows == self.features else replace(self, features=rows)
+        return self if rows == self.shape[0] else replace(self, features=min(rows, self.features), axes=0)
 
     def rows_for(self, count: int, epsilon: float, moves: int) -> int:
         """Pairs that balance Laplace noise, which grows with them, against sampling error, which falls.
@@ -675,6 +697,16 @@ class FourierFeatures(Basis):
         return self._spectral.frequencies(rows=self.features, seed=self.seed, orthogonal=self.orthogonal)
 
     @cached_property
+    def axis_frequencies(self) -> NDArray[np.float32]:
+        """Those of the rows of single columns, column by column: half periods in the range of each."""
+        assert self.bounds is not None
+        found = np.zeros((self.along, self._spectral.dim), np.float32)
+        for column, half in enumerate(self.bounds.half_width.astype(np.float64)):
+            rows = slice(column * self.axes, (column + 1) * self.axes)
+            found[rows, column] = np.arange(1, self.axes + 1) / (4.0 * max(half, 1e-30))
+        return found
+
+    @cached_property
     def map(self) -> FeatureMap:
         """The native features."""
         if self.structured:
@@ -719,8 +751,8 @@ class FeatureReading(SampledReading):
 
     def evaluate(self, table: Table, batch: Batch, *, threads: int) -> Floats:
         """Kernel sums: the mean over rows of what each says, times the number of groups."""
-        basis = self.basis
-        return basis.map.read(batch.arrays[0], table, basis.groups / (AMPLITUDE * basis.features), threads)
+        basis, scale = self.basis, self.basis.groups / (AMPLITUDE * self.basis.features)
+        return basis.map.read(batch.arrays[0], table[: basis.features], scale, threads)
 
     def noise_gain(self, batch: Batch) -> Floats:
         """groups²/(m·A²) everywhere, since cos² + sin² = 1."""
@@ -769,7 +801,7 @@ class FeatureReading(SampledReading):
         """Each pair's answer times the number of groups."""
         basis = self.basis
         waves = _native.FeatureMap(basis.frequencies).waves(batch.arrays[0]).reshape(len(batch), -1, 2)
-        said = np.einsum("qjw,jw->qj", waves.astype(np.float64), table.astype(np.float64))
+        said = np.einsum("qjw,jw->qj", waves.astype(np.float64), table[: basis.features].astype(np.float64))
         return np.asarray(said * (basis.groups / AMPLITUDE)), self._block
 
     def method_variance(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
@@ -778,7 +810,8 @@ class FeatureReading(SampledReading):
         No row's answer exceeds the length of its pair, so the variance of their mean is at most the mean
         squared length over m. :meth:`spread` is sharper.
         """
-        lengths = np.square(table.astype(np.float64)).sum(axis=1) * (self.basis.groups / AMPLITUDE) ** 2
+        rows = table[: self.basis.features].astype(np.float64)
+        lengths = np.square(rows).sum(axis=1) * (self.basis.groups / AMPLITUDE) ** 2
         return np.full(len(batch), float(lengths.mean()) / self.basis.features)
 
     def weighted_sums(self, points: Batch, weights: Floats, batch: Batch) -> Floats:
@@ -861,25 +894,34 @@ _WORTH = 0.1
 _APART, _DISTINCT = 0.25, 3.0
 
 
-def drawn_points(reading: FeatureReading, table: Table, variance: float, *, seed: int = 0) -> Floats:
+def drawn_points(
+    reading: FeatureReading, table: Table, variance: float, count: float, *, seed: int = 0
+) -> Floats:
     """Points, relative to the centre of the box, that resemble the records as far as the released table
     shows: found in it alone, so nothing is spent.
 
     Moves starting points up the released kernel sums, by mean-shift steps, first with a kernel that is made
     wider by giving less weight to high frequencies, so that they find their way; then, again and again, up
-    what weighted points do not explain yet. ``variance`` is that of a cell. Empty where noise hides what
-    points could explain, or where nothing is found.
+    what weighted points do not explain yet. Where single columns were counted too, starting points are like
+    the records column by column. ``variance`` is that of a cell, ``count`` the number of records. Empty where
+    noise hides what points could explain, or where nothing is found.
 
     Parameters
     ----------
     seed : int
         Of public random starting points.
     """
-    return _PointSearch(reading, table, variance, seed).points()
+    return _PointSearch(reading, table, variance, count, seed).points()
+
+
+_PLACES = 129
+"""Of a column, from which starting points are drawn."""
 
 
 class _PointSearch:
-    def __init__(self, reading: FeatureReading, table: Table, variance: float, seed: int) -> None:
+    def __init__(
+        self, reading: FeatureReading, table: Table, variance: float, count: float, seed: int
+    ) -> None:
         basis = reading.basis
         rows = min(_SEARCH_ROWS, basis.features)
         self.kernel, self.rng = reading.kernel, np.random.default_rng(seed)
@@ -891,16 +933,43 @@ class _PointSearch:
         self.width = 0.6745 / np.maximum(np.median(np.abs(self.angular), axis=0), 1e-30)
         half = basis.bounds.half_width if basis.bounds is not None else 4.0 * self.width
         self.half = half.astype(np.float64)
+        self.columns = self._of_columns(basis, table, variance, max(count, 1.0)) if basis.axes else None
+
+    def _of_columns(
+        self, basis: FourierFeatures, table: Table, variance: float, count: float
+    ) -> list[Floats]:
+        """The distribution of each column over even places from end to end of its range: the Fourier series
+        of twice the range, without the terms that noise hides and with smaller ones for quick changes.
+        """
+        terms = table[basis.features :].astype(np.float64).reshape(-1, basis.axes, 2) / (AMPLITUDE * count)
+        terms[np.square(terms).sum(axis=2) < 8.0 * variance / (AMPLITUDE * count) ** 2] = 0.0
+        order = np.arange(1, basis.axes + 1)
+        phases = 0.5 * math.pi * order * np.linspace(-1.0, 1.0, _PLACES)[:, None]
+        smaller = np.exp(-2.0 * np.square(order / (basis.axes + 1.0)))
+        found = []
+        for cosines, sines in terms.transpose(0, 2, 1):
+            series = 1.0 + 2.0 * (np.cos(phases) @ (cosines * smaller) + np.sin(phases) @ (sines * smaller))
+            likely = np.maximum(series, 0.0) + 1e-3
+            found.append(likely / likely.sum())
+        return found
+
+    def _starts(self, number: int) -> Floats:
+        """Places of the box, as likely column by column as records where that is known."""
+        if self.columns is None:
+            starts = self.rng.uniform(-1.0, 1.0, (number, len(self.half))) * self.half
+            starts[: number // 4] *= 0.25
+            starts[0], starts[1] = 0.0, -self.half
+            return starts
+        steps = np.array([self.rng.choice(_PLACES, number, p=each) for each in self.columns]).T
+        return np.asarray((2.0 * steps / (_PLACES - 1) - 1.0) * self.half)
 
     def points(self) -> Floats:
         """See `drawn_points`."""
         found, left = np.zeros((0, len(self.half))), self.values
         if not self._worthwhile(left):
             return found
-        starts = self.rng.uniform(-1.0, 1.0, (_STARTS, len(self.half))) * self.half
-        starts[: _STARTS // 4] *= 0.25
-        starts[0], starts[1] = 0.0, -self.half
-        for widening in self._widenings():
+        starts = self._starts(_STARTS)
+        for widening in self._widenings() if self.columns is None else [1.0]:
             starts, sums = self._climbed(starts, left, widening, _FIRST_STEPS)
         for _ in range(_ROUNDS):
             found, added = self._joined(found, starts, sums, left)
@@ -917,6 +986,8 @@ class _PointSearch:
             places = np.where(from_other, pairs[1], pairs[0])
             reach = self.rng.choice([0.3, 0.7, 1.5], (_STARTS, 1)) * min(1.0, math.sqrt(8.0 / len(self.half)))
             moved = places + reach * self.width * self.rng.standard_normal(places.shape)
+            if self.columns is not None:
+                moved[: _STARTS // 4] = self._starts(_STARTS // 4)
             starts, sums = self._climbed(np.clip(moved, -self.half, self.half), left, 1.0, _STEPS)
         return found[:MOST_DRAWN]
 
@@ -949,7 +1020,7 @@ class _PointSearch:
         width = widening * self.width
         furthest = 0.7 * math.sqrt(len(width))
         for step in range(steps + 1):
-            waves = native.waves(places.astype(np.float32))
+            waves = native.waves(np.ascontiguousarray(places, np.float32))
             sums = np.einsum("qjw,jw->q", waves, table).astype(np.float64)
             if step == steps:
                 break
