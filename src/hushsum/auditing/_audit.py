@@ -45,7 +45,7 @@ from hushsum.privacy import (
     spent_rho,
 )
 from hushsum.privacy.noise import NoiseSource
-from hushsum.releases import NoisyTable, ReleasedFunction, StreamStep, stream_unit
+from hushsum.releases import NoisyTable, ReleasedFunction, StreamStep, released_table, stream_unit
 from hushsum.tables import AdjacencyRows, Basis, HashRows
 from hushsum.tally import Tally
 
@@ -500,6 +500,7 @@ def audit_steps(target: Target = None, *, thorough: bool = False) -> list[Step]:
         bases = [basis for name in audited_bases() for basis in basis_cases(name).examples]
         steps = (noise_steps, smoke_steps, mechanism_steps)
         return [*_searches(bases, thorough), *(step for make in steps for step in make(thorough=thorough))]
+    target = released_table(target)
     if isinstance(target, NoisyTable):
         return list(released_steps(target, thorough=thorough))
     if isinstance(target, Kernel):

@@ -248,8 +248,8 @@ class ReleaseRecords:
         return Planned(prepared, option, kernel, names, bounds, shape, self.method.records)
 
     def _sharpens(self, option: Option) -> bool:
-        """Whether a release is read with points that are found in it: where noise does not grow with features,
-        so that there are many, and where the table itself is not compared.
+        """Whether a release is read with points that are found in it: where noise does not grow with
+        features, so that there are many, and where the table itself is not compared.
         """
         return option.method == FOURIER_FEATURES and bool(option.delta or option.rho) and option.move is None
 

@@ -68,6 +68,7 @@ from ._public_points import (
     ForwardedFacts,
     SharpenedFunction,
     combine,
+    released_table,
     sample_points,
     sharpened,
 )
@@ -85,15 +86,15 @@ from ._table_answers import (
 
 __all__ = [
     "COMMON_FACTS", "ESTIMATORS", "FEWEST_POINTS", "MOST_NUMBERS", "MOST_POINTS", "ONE_PROFILE",
-    "PUBLIC_SAMPLE", "ROUNDING_SHARE", "UNKNOWN_ERRORS", "UNSEEN_SHARE", "Answers", "BoxesFunction", "Bundle",
-    "CoefficientFunction", "Column", "CombinedFunction", "Description", "Detail", "FeatureErrors",
+    "PUBLIC_SAMPLE", "ROUNDING_SHARE", "UNKNOWN_ERRORS", "UNSEEN_SHARE", "Answers", "BoxesFunction",
+    "Bundle", "CoefficientFunction", "Column", "CombinedFunction", "Description", "Detail", "FeatureErrors",
     "ForwardedFacts", "NeighbourDensity", "NoisyTable", "NonnegativeFunction", "Payload", "PlotKeywords",
     "PlottedColumns", "Points", "PointsFunction", "Prepared", "Presented", "PublicFacts", "QueryOptions",
     "Quotient", "Range", "RealFunction", "Released", "ReleasedFunction", "ReportedFunction",
     "SharpenedFunction", "StepCovariance", "StreamStep", "TableFunction", "all_measured", "check_kernel",
-    "check_level", "check_question", "combine", "common_fields", "encode_reals", "file_bytes", "function_in",
-    "function_type", "largest_step", "load_function", "load_released", "nearest_probabilities",
-    "neighbour_density", "noise_table", "normal_answers", "normal_quantile", "query_points", "register",
-    "register_reals", "round_cells", "sample_points", "sharpened", "simultaneous_reach", "step_covariance",
-    "stored_integer", "stream_unit",
+    "check_level", "check_question", "combine", "common_fields", "encode_reals", "file_bytes",
+    "function_in", "function_type", "largest_step", "load_function", "load_released",
+    "nearest_probabilities", "neighbour_density", "noise_table", "normal_answers", "normal_quantile",
+    "query_points", "register", "register_reals", "released_table", "round_cells", "sample_points",
+    "sharpened", "simultaneous_reach", "step_covariance", "stored_integer", "stream_unit",
 ]  # fmt: skip

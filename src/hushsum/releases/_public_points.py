@@ -266,10 +266,11 @@ def combine(function: ReleasedFunction, public: object) -> CombinedFunction:
     >>> bool(g.query([[0.0]]).stderr[0] < f.query([[0.0]]).stderr[0])
     True
     """
-    if not isinstance(function, NoisyTable) or function.dim is None:
+    table = released_table(function)
+    if not isinstance(table, NoisyTable) or table.dim is None:
         rule = "must be a released table of records of numbers"
         raise UsageError("function", rule, got=type(function).__name__, remedy="release a tally")
-    return CombinedFunction(function, sample_points(public, function.dim, function.columns))
+    return CombinedFunction(table, sample_points(public, table.dim, table.columns))
 
 
 def sample_points(public: object, dim: int | None, columns: Sequence[str] | None) -> NDArray[np.float64]:
@@ -436,6 +437,11 @@ def sharpened(function: ReleasedFunction) -> ReleasedFunction:
         found = sharpen(function, None)
         return found if found.weights.any() else function
     return function
+
+
+def released_table(function: object) -> object:
+    """The release that a sharpened function reads; anything else as it is."""
+    return function.function if isinstance(function, SharpenedFunction) else function
 
 
 def _resembles(table: Table, variance: float, share: float) -> bool:

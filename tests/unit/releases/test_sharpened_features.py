@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import hushsum as hs
-from hushsum.auditing import audit_calibration
+from hushsum.auditing import audit, audit_calibration
 from hushsum.errors import UsageError
 from hushsum.privacy import Relation
 from hushsum.releases import CoefficientFunction, SharpenedFunction
@@ -135,6 +135,24 @@ def test_a_pure_release_publishes_features_alone() -> None:
     assert isinstance(f, CoefficientFunction)
     assert f.basis.axes == 0
     assert f.basis.shape[0] <= 512
+
+
+def test_merge_compare_cluster_and_audit_take_the_release() -> None:
+    f, g = (released(features=512, seed=seed).sharpened() for seed in (1, 2))
+    both = hs.merge(f, g, disjoint_units=True)
+    np.testing.assert_array_equal(both.table, f.function.table + g.function.table)
+    assert hs.compare(f, g).p_value == hs.compare(f.function, g.function).p_value
+    assert len(hs.PrivateKMeans(6).fit_released(f).cluster_centers_) == 6
+    assert all(row.holds for row in audit(f).rows if row.what == "stated noise")
+
+
+def test_a_release_with_delta_is_sharpened_where_that_helps() -> None:
+    given: dict[str, Any] = {"kernel": KERNEL, "bounds": (0, 1), **WITH_DELTA, "method": "fourier_features"}
+    f: Any = hs.release(RECORDS, records=len(RECORDS), max_bytes=1 << 17, **given)
+    assert isinstance(f, SharpenedFunction)
+    assert f.function.basis.axes > 0
+    few: Any = hs.release(RECORDS[:20], records=20, max_bytes=1 << 17, **given)
+    assert isinstance(few, CoefficientFunction)
 
 
 def test_misuse_is_refused() -> None:
