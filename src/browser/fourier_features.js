@@ -65,11 +65,11 @@ function movedBy(basis) {
   const added = { l1: rows * 1448n, l2Squared: rows * 1048576n };
   let square;
   // Some tenths of a second, for claims that need it.
-  const diameter = () => (square ??= squaredDiameter(basis.frequencies(), halfWidths(bounds)));
+  const diameter = () => (square ??= squaredDiameter(withColumns(basis), halfWidths(bounds)));
   return (many, person) => {
     if (many === 1n) return added;
     const apart = { l1: 2n * added.l1, l2Squared: 4n * added.l2Squared };
-    if (bounds === null || groups > 1 || along > 0) return apart;
+    if (bounds === null || groups > 1) return apart;
     // A person may have fewer records than the one in whose place it is, and the rest comes or goes.
     const least = person ? added : { l1: 0n, l2Squared: 0n };
     return {
@@ -81,6 +81,19 @@ function movedBy(basis) {
       },
     };
   };
+}
+
+/** The frequencies of all rows; those of single columns have half periods in the range of each. */
+function withColumns(basis) {
+  const { along, box: bounds, features, kernel } = basis;
+  const found = new Float32Array((features + along) * kernel.dim);
+  found.set(basis.frequencies());
+  const axes = along / kernel.dim;
+  halfWidths(bounds).forEach((half, column) => {
+    for (let k = 1; k <= axes; k += 1)
+      found[(features + column * axes + k - 1) * kernel.dim + column] = k / (4.0 * Math.max(half, 1e-30));
+  });
+  return found;
 }
 
 function smaller(a, b) {

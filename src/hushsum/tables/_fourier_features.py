@@ -566,12 +566,13 @@ class FourierFeatures(Basis):
         moved = feature_sensitivity(self.features // self.groups + self.along, relation)
         if self.bounds is None or not self.costly_sensitivity(relation):
             return moved
-        square = remembered_squared_diameter(self.frequencies, self.bounds.half_width)
-        return replace(moved, l1=min(moved.l1, math.isqrt(2 * self.features * square)), l2_squared=square)
+        rows = np.concatenate([self.frequencies, self.axis_frequencies]) if self.axes else self.frequencies
+        square = remembered_squared_diameter(rows, self.bounds.half_width)
+        return replace(moved, l1=min(moved.l1, math.isqrt(2 * len(rows) * square)), l2_squared=square)
 
     def costly_sensitivity(self, relation: Relation) -> bool:
         """Where the diameter is bounded on a lattice, which takes tenths of a second for any few features."""
-        plain = self.groups == 1 and not self.structured and not self.axes
+        plain = self.groups == 1 and not self.structured
         within = self.bounds is not None and self.bounds.dim <= MOST_COLUMNS
         return relation is Relation.REPLACE and plain and within
 
@@ -587,7 +588,7 @@ class FourierFeatures(Basis):
         if self.bounds is not None and not np.all(np.abs(records) <= self.bounds.half_width):
             raise ValueError("records must be prepared: clipped to the bounds")
         if self.axes:
-            _native.FeatureMap(self.axis_frequencies).add(records, table[self.features :], step, threads)
+            self.axis_map.add(records, table[self.features :], step, threads)
             table = table[: self.features]
         if self.groups == 1:
             self.map.add(records, table, step, threads)
@@ -705,6 +706,11 @@ class FourierFeatures(Basis):
             rows = slice(column * self.axes, (column + 1) * self.axes)
             found[rows, column] = np.arange(1, self.axes + 1) / (4.0 * max(half, 1e-30))
         return found
+
+    @property
+    def axis_map(self) -> FeatureMap:
+        """The native features of the rows of single columns."""
+        return _native.FeatureMap(self.axis_frequencies)
 
     @cached_property
     def map(self) -> FeatureMap:
