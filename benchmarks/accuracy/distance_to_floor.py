@@ -154,10 +154,10 @@ def report(results: dict[str, Any]) -> str:
         "",
         "Mean absolute errors of f(q)/N̂ over 3.37/N, the error of noise on a vector of length 1 at ε = 1",
         "and δ = 1e-6, at 300 queries from the data and at 200 random places of the box. *Noise* includes",
-        f"that of the number of records. {_DRAWS} draws of the noise. First the features alone, then the same",
-        "releases sharpened with points that are found in them, which takes the stated seconds of processor",
-        "time, and how many of their intervals hold at a level of 0.95. Data sets with a star are those that",
-        "the prediction of approximation errors was fitted to.",
+        f"that of the number of records. {_DRAWS} draws of the noise. First the features alone, then the",
+        "same releases sharpened with points that are found in them, which takes the stated seconds of",
+        "processor time, and how many of their intervals hold at a level of 0.95. Data sets with a star are",
+        "those that the prediction of approximation errors was fitted to.",
         "",
         "| data | records × columns | bandwidth | mean similarity | planned release | planned | noise "
         "| features alone | sharpened | held "

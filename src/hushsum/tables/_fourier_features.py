@@ -891,10 +891,11 @@ def _amplitude(basis: FourierFeatures) -> float:
     return AMPLITUDE / basis.groups
 
 
-MOST_DRAWN: Final = 600
-_SEARCH_ROWS, _STARTS, _FIRST_STEPS, _STEPS, _ROUNDS, _FITS = 1 << 15, 128, 8, 3, 40, 3
+MOST_DRAWN: Final = 800
+_SEARCH_ROWS, _STARTS, _FIRST_STEPS, _STEPS, _ROUNDS, _FITS = 1 << 15, 128, 8, 3, 100, 3
 _NARROWER, _WIDEST_KERNEL, _FEWEST_ROWS = 1.35, 4.0, 50.0
 _RIDGE = 1e-3
+_IN_VAIN = 3
 _WORTH = 0.1
 """No more points are looked for where what is left of the table is below this part of its noise."""
 _APART, _DISTINCT = 0.25, 3.0
@@ -977,12 +978,14 @@ class _PointSearch:
         starts = self._starts(_STARTS)
         for widening in self._widenings() if self.columns is None else [1.0]:
             starts, sums = self._climbed(starts, left, widening, _FIRST_STEPS)
+        weights, in_vain = np.zeros(0), 0
         for _ in range(_ROUNDS):
             found, added = self._joined(found, starts, sums, left)
-            if not added:
-                break
-            weights, left = self._fitted(found)
-            if len(found) >= MOST_DRAWN or not self._worthwhile(left):
+            in_vain = 0 if added else in_vain + 1
+            if added:
+                weights, left = self._fitted(found)
+            done = len(found) >= MOST_DRAWN or not self._worthwhile(left)
+            if done or not len(found) or in_vain == _IN_VAIN:
                 break
             chosen = np.maximum(weights, 0.0) + 1e-3 * np.abs(weights).mean() + 1e-300
             pairs = found[self.rng.choice(len(found), (2, _STARTS), p=chosen / chosen.sum())]
