@@ -542,7 +542,7 @@ class FourierFeatures(Basis):
     @classmethod
     def from_parameters(cls, data: Mapping[str, Any]) -> FourierFeatures:
         """The basis that a file's header describes."""
-        return super().from_parameters({"sobol": False, **data})
+        return super().from_parameters({"sobol": False, "axes": 0, **data})
 
     @property
     def _spectral(self) -> SpectralKernel:
