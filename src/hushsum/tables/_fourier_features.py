@@ -891,8 +891,8 @@ def _amplitude(basis: FourierFeatures) -> float:
     return AMPLITUDE / basis.groups
 
 
-MOST_DRAWN: Final = 800
-_SEARCH_ROWS, _STARTS, _FIRST_STEPS, _STEPS, _ROUNDS, _FITS = 1 << 15, 128, 8, 3, 100, 3
+MOST_DRAWN: Final = 600
+_SEARCH_ROWS, _STARTS, _FIRST_STEPS, _STEPS, _ROUNDS, _FITS = 1 << 15, 128, 8, 3, 40, 3
 _NARROWER, _WIDEST_KERNEL, _FEWEST_ROWS = 1.35, 4.0, 50.0
 _RIDGE = 1e-3
 _IN_VAIN = 3
