@@ -6,7 +6,7 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -439,7 +439,7 @@ def sharpened(function: ReleasedFunction) -> ReleasedFunction:
     return function
 
 
-def released_table(function: object) -> object:
+def released_table(function: Any) -> Any:
     """The release that a sharpened function reads; anything else as it is."""
     return function.function if isinstance(function, SharpenedFunction) else function
 

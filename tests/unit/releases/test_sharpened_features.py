@@ -14,6 +14,7 @@ from hushsum.auditing import audit, audit_calibration
 from hushsum.errors import UsageError
 from hushsum.privacy import Relation
 from hushsum.releases import CoefficientFunction, SharpenedFunction
+from hushsum.tables import FourierFeatures
 
 RNG = np.random.default_rng(8)
 CENTRES = RNG.uniform(0.2, 0.8, (6, 6))
@@ -25,7 +26,7 @@ WITH_DELTA: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
 
 
 def released(records: Any = RECORDS, kernel: Any = KERNEL, seed: int = 1, **options: Any) -> Any:
-    given = {"features": 2048, "bounds": (0, 1)} | options
+    given: dict[str, Any] = {"features": 2048, "bounds": (0, 1)} | options
     tally = hs.fourier_features(kernel, **given).add(records)
     return tally.release(**WITH_DELTA, insecure_noise_seed=seed)
 
@@ -143,6 +144,7 @@ def test_a_pure_release_publishes_features_alone() -> None:
     tally = hs.fourier_features(KERNEL, features=512, bounds=(0, 1), axes=3).add(RECORDS[:500])
     f: Any = tally.release(epsilon=1.0)
     assert isinstance(f, CoefficientFunction)
+    assert isinstance(f.basis, FourierFeatures)
     assert f.basis.axes == 0
     assert f.basis.shape[0] <= 512
 
@@ -160,6 +162,7 @@ def test_a_release_with_delta_is_sharpened_where_that_helps() -> None:
     given: dict[str, Any] = {"kernel": KERNEL, "bounds": (0, 1), **WITH_DELTA, "method": "fourier_features"}
     f: Any = hs.release(RECORDS, records=len(RECORDS), max_bytes=1 << 17, **given)
     assert isinstance(f, SharpenedFunction)
+    assert isinstance(f.function.basis, FourierFeatures)
     assert f.function.basis.axes > 0
     few: Any = hs.release(RECORDS[:20], records=20, max_bytes=1 << 17, **given)
     assert isinstance(few, CoefficientFunction)

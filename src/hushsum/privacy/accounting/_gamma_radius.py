@@ -80,7 +80,7 @@ def _delta(epsilon: float, cells: int, scale: float) -> float:
     below = np.concatenate([[0.0], gammainc(cells, ends), [1.0]])
     above = np.concatenate([[1.0], gammaincc(cells, ends), [0.0]])
     within = np.where(below[1:] < 0.5, np.diff(below), -np.diff(above))
-    middle = (1.0 - a * a) / (2.0 * scale * ends)
+    middle = np.asarray((1.0 - a * a) / (2.0 * scale * ends), np.float64)
 
     def cap(cosine: Floats) -> Floats:
         """The probability that u is below."""
