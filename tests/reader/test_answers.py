@@ -56,7 +56,7 @@ def _race(kernel: Any, data: Any, **options: Any) -> Released:
     return hs.race(kernel, **given).add(data).release(rho=0.5, rows=40, insecure_noise_seed=3)
 
 
-def _features(kernel: Any, data: Any, **options: Any) -> Released:
+def _features(kernel: Any, data: Any, **options: Any) -> Any:
     return (
         hs.fourier_features(kernel, features=60, **options).add(data).release(rho=0.5, insecure_noise_seed=3)
     )
@@ -66,7 +66,8 @@ def _sharpened() -> Any:
     """Of many records, so that points are found beside the noise."""
     records = np.random.default_rng(2).normal(5.0, 1.0, size=(20_000, 3))
     tally = hs.fourier_features(hs.GaussianKernel(3, 1.0), features=400, bounds=(0, 10), seed=1, axes=4)
-    found = tally.add(records).release(rho=0.5, insecure_noise_seed=3).sharpened()
+    function: Any = tally.add(records).release(rho=0.5, insecure_noise_seed=3)
+    found = function.sharpened()
     assert found.explained > 0.9
     return found
 
