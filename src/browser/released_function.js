@@ -14,7 +14,7 @@ import { decodeNumbers, numberSize, readContainer } from "./container.js";
 import { FeatureReading, featuresBasis } from "./fourier_features.js";
 import { GridReading, gridBasis } from "./grid_function.js";
 import { DividedReading, HashRowsReader, hashBasis } from "./hash_rows.js";
-import { affordable, bigWhole, box, columnNames, fields, flag, isObject, list, real, require, text, whole } from "./header.js";
+import { affordable, bigWhole, box, columnNames, fields, isObject, list, real, require, text, whole } from "./header.js";
 import { tableCells, tableSize } from "./integer_table.js";
 import { kernelFrom, plainKernels } from "./kernels.js";
 import { MonomialReading, monomialsBasis } from "./monomials.js";
@@ -693,12 +693,12 @@ const COMBINATION = {
 };
 
 const SHARPENED = {
-  size({ folds, drawn, ...header }) {
+  size({ folds, origin, ...header }) {
     const { number, dim, release } = combinedShape(header);
-    flag(drawn);
+    require(origin === "release" || origin === "public");
     return 8 * number * (dim + whole(folds, 1, 16)) + release;
   },
-  build({ folds, drawn, ...header }, payload) {
+  build({ folds, origin, ...header }, payload) {
     const { number, dim } = combinedShape(header);
     const numbers = decodeNumbers(payload.subarray(0, 8 * number * (dim + folds)), "float64");
     require(number > 0 && numbers.every(Number.isFinite));
@@ -708,7 +708,7 @@ const SHARPENED = {
     const part = (start, length) => Array.from(numbers.subarray(start, start + length));
     const points = Array.from({ length: number }, (_, i) => part(i * dim, dim));
     const weights = Array.from({ length: folds }, (_, i) => part(number * (dim + i), number));
-    return SharpenedFunction.of(own, points, weights, drawn);
+    return SharpenedFunction.of(own, points, weights, origin === "release");
   },
 };
 

@@ -348,7 +348,7 @@ class SharpenedFunction(ReadWithPoints):
         layout = {
             "points": list(self.points.shape),
             "folds": len(self.weights),
-            "drawn": self.drawn,
+            "origin": _DRAWN if self.drawn else _PUBLIC,
             "release": len(release),
         }
         return layout, [encode_array(self.points, REAL), encode_array(self.weights, REAL), release], None
@@ -456,6 +456,8 @@ def _resembles(table: Table, variance: float, share: float) -> bool:
 
 
 _LEFT: Final = 0.05
+# Where points come from, in files.
+_DRAWN, _PUBLIC = "release", "public"
 
 
 def _sharpened_size(header: Header) -> int:
@@ -466,7 +468,7 @@ def _sharpened_size(header: Header) -> int:
 
 def _build_sharpened(header: Header, payload: memoryview) -> SharpenedFunction:
     folds, (number, dim) = header["folds"], header["points"]
-    if folds != FOLDS or type(header["drawn"]) is not bool:
+    if folds != FOLDS or type(folds) is not int or header["origin"] not in (_DRAWN, _PUBLIC):
         raise ValueError("folds")
     start = encoded_size((number, dim), REAL, reals=True)
     end = start + encoded_size((folds, number), REAL, reals=True)
@@ -476,7 +478,7 @@ def _build_sharpened(header: Header, payload: memoryview) -> SharpenedFunction:
         raise ValueError("points")
     if function.basis.prepare_queries(points).arrays[0].shape != points.shape:
         raise ValueError("points")
-    return SharpenedFunction(function, points, weights, header["drawn"])
+    return SharpenedFunction(function, points, weights, header["origin"] == _DRAWN)
 
 
-register(SharpenedFunction.kind, _sharpened_size, _build_sharpened, "points", "folds", "drawn", "release")
+register(SharpenedFunction.kind, _sharpened_size, _build_sharpened, "points", "folds", "origin", "release")
