@@ -255,10 +255,10 @@ function checkOne(claim, noise, countNoise, moved, cells) {
   // Moments of the loss, which the audit sums.
   if (noise.mechanism === SKELLAM) return require(claim.rho !== null || claim.delta > 0);
   // With δ the audit recomputes it, which takes longer; pure ε is checked below.
-  if (claim.delta > 0 && noise.mechanism !== LAPLACE) return require(gaussian || noise.mechanism === BINOMIAL);
-  require(claim.epsilon === null ? gaussian : shared || noise.mechanism === LAPLACE);
   // Of a table of which some rows were published, the cells are those of the whole.
   require(!shared || noise.cells >= cells);
+  if (claim.delta > 0 && noise.mechanism !== LAPLACE) return require(gaussian || shared || noise.mechanism === BINOMIAL);
+  require(claim.epsilon === null ? gaussian : shared || noise.mechanism === LAPLACE);
   if (!known) return undefined;
   const { numerator: over, denominator: under } = noise.exact;
   const count = counted === 0n ? { numerator: 1n, denominator: 1n } : countNoise.exact;

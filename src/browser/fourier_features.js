@@ -1,5 +1,6 @@
 // Released random Fourier features: each row estimates the kernel sum by a cosine and a sine of a random phase.
 import { squaredDiameter } from "./feature_diameter.js";
+import { evenRound } from "./box_series.js";
 import { affordable, bigWhole, box, columnNames, fields, flag, require, whole } from "./header.js";
 import { isCombination, isProduct, isScaled, kernelFrom } from "./kernels.js";
 import {
@@ -14,6 +15,7 @@ const AMPLITUDE = 1023;
 const LENGTH = 1024;
 const MOST_FEATURES = 2 ** 24;
 const MOST_GROUPS = 2 ** 10;
+const MOST_AXES = 64;
 const MOST_NUMBERS = 2 ** 24;
 const FEWEST_BLOCKS = 8;
 const MOST_BLOCKS = 512;
@@ -25,8 +27,8 @@ const HUGE = 1n << 4096n;
 export function featuresBasis(parameters) {
   fields(parameters, [
     "length", "kernel", "features", "seed", "orthogonal", "bounds", "columns", "groups", "structured",
-  ], ["sobol"]); // prettier-ignore
-  // Files that were written before there were such frequencies do not have the field.
+  ], ["sobol", "axes"]); // prettier-ignore
+  // Files without such frequencies, or without rows of single columns, do not have these fields.
   const sobol = "sobol" in parameters;
   require(!sobol || flag(parameters.sobol));
   require(parameters.length === LENGTH);
@@ -43,11 +45,13 @@ export function featuresBasis(parameters) {
   require(groups === 1 || features % (groups * block) === 0);
   const bounds = parameters.bounds === null ? null : box(parameters.bounds);
   require(bounds === null || bounds.dim === kernel.dim);
+  const along = "axes" in parameters ? whole(parameters.axes, 1, MOST_AXES) * kernel.dim : 0;
+  require(along === 0 || bounds !== null);
   let drawn;
   const basis = {
     frequencies: () =>
       (drawn ??= sobol ? evenFrequencies(kernel, features, basis.seed, groups) : frequencies(kernel, features, basis.seed, orthogonal)),
-    name: "fourier-features", kernel, shape: [features, 2], box: bounds, orthogonal, sobol, groups, block,
+    name: "fourier-features", kernel, shape: [features + along, 2], features, along, box: bounds, orthogonal, sobol, groups, block,
     columns: columnNames(parameters.columns, kernel.dim), seed: bigWhole(parameters.seed, -HUGE, HUGE),
   }; // prettier-ignore
   return { ...basis, moved: movedBy(basis) };
@@ -55,13 +59,13 @@ export function featuresBasis(parameters) {
 
 /** Of every row of a record's group, a vector of length 1024, or two; in a box all rows together may move less. */
 function movedBy(basis) {
-  const { box: bounds, groups, shape } = basis;
-  const rows = BigInt(shape[0] / groups);
+  const { along, box: bounds, features, groups } = basis;
+  const rows = BigInt(features / groups + along);
   // ⌊√2·1024⌋ is 1448, and ⌊√8·1024⌋ is 2896.
   const added = { l1: rows * 1448n, l2Squared: rows * 1048576n };
   let square;
   // Some tenths of a second, for claims that need it.
-  const diameter = () => (square ??= squaredDiameter(basis.frequencies(), halfWidths(bounds)));
+  const diameter = () => (square ??= squaredDiameter(withColumns(basis), halfWidths(bounds)));
   return (many, person) => {
     if (many === 1n) return added;
     const apart = { l1: 2n * added.l1, l2Squared: 4n * added.l2Squared };
@@ -77,6 +81,19 @@ function movedBy(basis) {
       },
     };
   };
+}
+
+/** The frequencies of all rows; those of single columns have half periods in the range of each. */
+function withColumns(basis) {
+  const { along, box: bounds, features, kernel } = basis;
+  const found = new Float32Array((features + along) * kernel.dim);
+  found.set(basis.frequencies());
+  const axes = along / kernel.dim;
+  halfWidths(bounds).forEach((half, column) => {
+    for (let k = 1; k <= axes; k += 1)
+      found[(features + column * axes + k - 1) * kernel.dim + column] = k / (4.0 * Math.max(half, 1e-30));
+  });
+  return found;
 }
 
 function smaller(a, b) {
@@ -246,7 +263,7 @@ export class FeatureReading {
   constructor(basis) {
     this.basis = basis;
     this.kernel = basis.kernel;
-    const [rows] = basis.shape;
+    const rows = basis.features;
     this.frequencies = basis.frequencies();
     this.block = basis.block * FEWEST_BLOCKS <= rows ? basis.block : 1;
     if (basis.sobol)
@@ -266,14 +283,11 @@ export class FeatureReading {
 
   /** The mean over rows of what each says, and its variance from the spread of the first blocks. */
   spread(table, query) {
-    const [rows] = this.basis.shape;
-    const dim = query.length;
+    const rows = this.basis.features;
     const fround = Math.fround;
     let [sum, squares, own, first] = [0.0, 0.0, 0.0, 0.0];
-    for (let row = 0, at = 0; row < rows; row += 1) {
-      let t = 0.0;
-      for (let k = 0; k < dim; k += 1, at += 1) t = fused(this.frequencies[at], query[k], t);
-      const fraction = phaseFraction(t);
+    for (let row = 0; row < rows; row += 1) {
+      const fraction = this._fraction(row, query);
       own += fused(fround(table[2 * row]), cosine(fraction), fround(fround(table[2 * row + 1]) * sine(fraction)));
       if ((row + 1) % this.block === 0) {
         sum += own;
@@ -296,15 +310,51 @@ export class FeatureReading {
     return [(scale * sum) / rows, variance];
   }
 
+  /** The phase of a point on a row, beyond whole turns. */
+  _fraction(row, point) {
+    const dim = point.length;
+    let t = 0.0;
+    for (let k = 0, at = row * dim; k < dim; k += 1, at += 1) t = fused(this.frequencies[at], point[k], t);
+    return phaseFraction(t);
+  }
+
+  /** How many rows of a table are in each fold; none where there are fewer blocks than folds. */
+  folds(number) {
+    const { block, features } = this.basis;
+    const sizes = new Array(number).fill(0);
+    if (Math.ceil(features / block) >= number)
+      for (let row = 0; row < features; row += 1) sizes[Math.floor(row / block) % number] += 1;
+    return sizes;
+  }
+
+  /** What weighted points leave of a table, whose rows have the weights of their fold. */
+  unexplained(table, points, weights) {
+    const { block, groups, features } = this.basis;
+    const left = Float64Array.from(table, Number);
+    if (this.folds(weights.length)[0] === 0) return left;
+    for (let row = 0; row < features; row += 1) {
+      const fit = weights[Math.floor(row / block) % weights.length];
+      let [cosines, sines] = [0.0, 0.0];
+      points.forEach((point, i) => {
+        const fraction = this._fraction(row, point);
+        cosines += fit[i] * cosine(fraction);
+        sines += fit[i] * sine(fraction);
+      });
+      left[2 * row] = evenRound(left[2 * row] - (AMPLITUDE / groups) * cosines);
+      left[2 * row + 1] = evenRound(left[2 * row + 1] - (AMPLITUDE / groups) * sines);
+    }
+    return left;
+  }
+
   noiseGain() {
-    const { groups, shape } = this.basis;
-    return [groups ** 2 / (shape[0] * AMPLITUDE ** 2)];
+    const { features, groups } = this.basis;
+    return [groups ** 2 / (features * AMPLITUDE ** 2)];
   }
 
   methodVariance(table) {
-    const [rows] = this.basis.shape;
+    const rows = this.basis.features;
     let lengths = 0.0;
-    for (const value of table) lengths += value * value;
+    for (const value of table.subarray(0, 2 * rows)) lengths += value * value;
     return [(lengths * (this.basis.groups / AMPLITUDE) ** 2) / rows / rows];
   }
 

@@ -34,6 +34,7 @@ const FEWEST_PUBLIC = 10;
 const MOST_PUBLIC = 10_000;
 const COMPARED = 200;
 const MOST_PLACES = 2 ** 18;
+const MOST_WAVES = 2 ** 28;
 
 /** What every released function has: facts, and answers at points or at the points of a picture. */
 class ReleasedFunction {
@@ -217,10 +218,14 @@ class LinearFunction extends TableFunction {
     return answers;
   }
 
+  _sums(lattice) {
+    return this.reading.evaluate(this.table, lattice);
+  }
+
   /** Sets the answers from i on at the points of a lattice; bounds cost more, and pictures do without. */
   _answer(answers, first, lattice, of, withBound) {
     const { reading, table, cellVariance, count, countVariance } = this;
-    const sums = reading.evaluate(table, lattice);
+    const sums = this._sums(lattice);
     const gains = reading.noiseGain(lattice);
     const method = reading.methodVariance(table, lattice, count, cellVariance);
     const bias = withBound ? reading.biasBound(table, lattice, count, cellVariance) : null;
@@ -418,6 +423,26 @@ class CombinedFunction extends ReleasedFunction {
       setSum(answers, i, value, stderr * stderr, stderr * stderr, reach);
     });
     return answers;
+  }
+}
+
+/** Fourier features with points that explain most of them: what they leave of the table, and their exact kernel sums. */
+class SharpenedFunction extends LinearFunction {
+  static of(own, points, weights, drawn) {
+    const made = Object.assign(Object.create(SharpenedFunction.prototype), own);
+    const claim = drawn ? own.claim : withPublicSample(own.claim);
+    const method = `read with ${points.length} ${drawn ? "points found in it" : "public points"}`;
+    const rows = points.map((point) => own.kernel.prepare(point, own.box));
+    const table = own.reading.unexplained(own.table, rows, weights);
+    const sizes = own.reading.folds(weights.length);
+    const total = Math.max(sizes.reduce((a, b) => a + b, 0), 1);
+    const mean = points.map((_, i) => weights.reduce((sum, fit, fold) => sum + (fit[i] * sizes[fold]) / total, 0.0));
+    return Object.assign(made, { claim, own: own.own, function: own, method, table, rows, mean });
+  }
+
+  _sums(lattice) {
+    const ofPoints = this.rows.reduce((sum, row, i) => sum + this.mean[i] * this.kernel.similarity(row, lattice), 0.0);
+    return super._sums(lattice).map((sum) => sum + ofPoints);
   }
 }
 
@@ -667,6 +692,26 @@ const COMBINATION = {
   },
 };
 
+const SHARPENED = {
+  size({ folds, origin, ...header }) {
+    const { number, dim, release } = combinedShape(header);
+    require(origin === "release" || origin === "public");
+    return 8 * number * (dim + whole(folds, 1, 16)) + release;
+  },
+  build({ folds, origin, ...header }, payload) {
+    const { number, dim } = combinedShape(header);
+    const numbers = decodeNumbers(payload.subarray(0, 8 * number * (dim + folds)), "float64");
+    require(number > 0 && numbers.every(Number.isFinite));
+    const own = read(payload.subarray(8 * number * (dim + folds)), { table: TABLE });
+    require(own.reading instanceof FeatureReading && own.kernel.dim === dim);
+    affordable(number * own.reading.basis.features <= MOST_WAVES, `A table of ${own.reading.basis.features} features with ${number} points`);
+    const part = (start, length) => Array.from(numbers.subarray(start, start + length));
+    const points = Array.from({ length: number }, (_, i) => part(i * dim, dim));
+    const weights = Array.from({ length: folds }, (_, i) => part(number * (dim + i), number));
+    return SharpenedFunction.of(own, points, weights, origin === "release");
+  },
+};
+
 function placesShape(header) {
   fields(header, ["type", "cells", "weights", "release"], ["constants"]);
   const cells = list(header.cells).map((each) => whole(each, 1, MOST_PLACES));
@@ -691,7 +736,7 @@ const NONNEGATIVE = {
   },
 };
 
-const FUNCTIONS = { table: TABLE, points: POINTS, curve: CURVE, "public combination": COMBINATION, nonnegative: NONNEGATIVE };
+const FUNCTIONS = { table: TABLE, points: POINTS, curve: CURVE, "public combination": COMBINATION, sharpened: SHARPENED, nonnegative: NONNEGATIVE };
 const KINDS = { ...FUNCTIONS, bundle: BUNDLE };
 
 /**

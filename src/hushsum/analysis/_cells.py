@@ -15,7 +15,7 @@ from hushsum._types import Box, Floats
 from hushsum.errors import UsageError
 from hushsum.kernels import ColumnKernel
 from hushsum.records import Bounds
-from hushsum.releases import CoefficientFunction, PointsFunction, ReleasedFunction
+from hushsum.releases import CoefficientFunction, PointsFunction, ReleasedFunction, released_table
 from hushsum.tables import AMPLITUDE, WHOLE, Bins, FourierFeatures, GridWeights
 
 _NUMBERS_AT_A_TIME = 1 << 22
@@ -137,7 +137,8 @@ def check_function(function: object) -> int:
     if function.dim is None or not isinstance(function.kernel, ColumnKernel):
         got = f"the {function.kernel.name} kernel"
         raise _refused("must be one of columns of numbers", got, "release a grid or Fourier features")
-    basis = function.basis if isinstance(function, CoefficientFunction) else None
+    table = released_table(function)
+    basis = table.basis if isinstance(table, CoefficientFunction) else None
     direct = isinstance(function, PointsFunction) or isinstance(basis, FourierFeatures | GridWeights | Bins)
     if not direct and (function.dim > FEW_COLUMNS or function.bounds is None):
         raise _refused(
@@ -169,6 +170,7 @@ def released_cells(
         if the function nowhere stands out of its noise.
     """
     check_function(function)
+    function = released_table(function)
     match function:
         case CoefficientFunction(basis=FourierFeatures()):
             low, high = np.array(box).T

@@ -15,7 +15,15 @@ from hushsum import _html
 from hushsum._types import Floats, RoleType
 from hushsum.errors import HushsumError, ServiceRefused, UsageError
 from hushsum.kernels import answer_in_words
-from hushsum.releases import Answers, ForwardedFacts, NoisyTable, PlottedColumns, Points, ReleasedFunction
+from hushsum.releases import (
+    Answers,
+    ForwardedFacts,
+    NoisyTable,
+    PlottedColumns,
+    Points,
+    ReleasedFunction,
+    released_table,
+)
 
 from ._difference import DifferenceErrors, Tables, check_settings, public_points, share_release
 from ._two_sample_test import (
@@ -448,11 +456,12 @@ def _table_of(function: Any) -> NoisyTable | None:
 
 def _aligned(f: ReleasedFunction, g: ReleasedFunction) -> Tables | None:
     """Both with the rows that both have, if they are then tables of one basis."""
-    if not isinstance(f, NoisyTable) or not isinstance(g, NoisyTable):
+    first, second = released_table(f), released_table(g)
+    if not isinstance(first, NoisyTable) or not isinstance(second, NoisyTable):
         return None
-    rows = min(f.rows, g.rows)
+    rows = min(first.rows, second.rows)
     try:
-        one, other = f.first_rows(rows), g.first_rows(rows)
+        one, other = first.first_rows(rows), second.first_rows(rows)
     except UsageError:
         return None
     return (one, other) if one.basis.fingerprint == other.basis.fingerprint else None

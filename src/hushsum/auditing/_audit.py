@@ -92,7 +92,14 @@ from hushsum.records import (
     Sets,
     UnitBall,
 )
-from hushsum.releases import CoefficientFunction, NoisyTable, ReleasedFunction, StreamStep, stream_unit
+from hushsum.releases import (
+    CoefficientFunction,
+    NoisyTable,
+    ReleasedFunction,
+    StreamStep,
+    released_table,
+    stream_unit,
+)
 from hushsum.tables import AdjacencyRows, Basis, HashRows
 from hushsum.tally import Tally
 
@@ -879,8 +886,9 @@ def _far_records(basis: tables.FourierFeatures, box: Bounds, rng: np.random.Gene
     # A quarter of the pairs are opposite: their difference is as long as the box allows.
     inside[_PAIRS : _PAIRS + _PAIRS // 4] = -inside[: _PAIRS // 4]
     records = box.centre + inside * box.half_width
-    integers = basis.map.integers(basis.prepare(records).arrays[0]).astype(np.int64)
-    moved = np.abs(integers[:_PAIRS] - integers[_PAIRS:]).sum(axis=(1, 2))
+    maps = (basis.map, basis.axis_map) if basis.axes else (basis.map,)
+    integers = np.concatenate([each.integers(basis.prepare(records).arrays[0]) for each in maps], axis=1)
+    moved = np.abs(integers[:_PAIRS].astype(np.int64) - integers[_PAIRS:]).sum(axis=(1, 2))
     furthest = int(moved.argmax())
     return records[[furthest, _PAIRS + furthest]]
 
@@ -889,10 +897,11 @@ _MATERN = kernels.MaternKernel(dim=20, bandwidth=3.0, smoothness=0.5)
 
 
 def _features_example(
-    dim: int, features: int, seed: int, half_width: float | None = None
+    dim: int, features: int, seed: int, half_width: float | None = None, axes: int = 0
 ) -> tables.FourierFeatures:
     box = None if half_width is None else Bounds((-half_width,) * dim, (half_width,) * dim)
-    return tables.FourierFeatures(kernels.GaussianKernel(dim=dim, bandwidth=1.0), features, seed, bounds=box)
+    kernel = kernels.GaussianKernel(dim=dim, bandwidth=1.0)
+    return tables.FourierFeatures(kernel, features, seed, bounds=box, axes=axes)
 
 
 register_basis(
@@ -908,6 +917,7 @@ register_basis(
     _features_example(2, 2, 4, half_width=50.0),
     _features_example(1, 3, 1, half_width=2.0),
     _features_example(2, 6, 3, half_width=1.5),
+    _features_example(1, 3, 1, half_width=2.0, axes=2),
     tables.FourierFeatures(kernels.GaussianKernel(dim=8, bandwidth=1.0), 24, 5, groups=3),
     tables.FourierFeatures(kernels.GaussianKernel(dim=64, bandwidth=1.0), 64, 6, structured=True),
     tables.FourierFeatures(kernels.GaussianKernel(dim=64, bandwidth=1.0), 128, 7, groups=2, structured=True),
@@ -1592,6 +1602,15 @@ def _spent(
             return kind, math.inf
     if promise.pure or (table.mechanism == LAPLACE and promise.epsilon is not None):
         return "epsilon", _sum(_table_epsilon(moved, cells, table), _epsilon(moves, count))
+    if table.mechanism == GAMMA:
+        separation, counted_epsilon = _table_epsilon(moved, cells, table), _epsilon(moves, count)
+        if promise.epsilon is None or not counted_epsilon < promise.epsilon or math.isinf(separation):
+            return "delta", math.inf
+        left = promise.epsilon - Fraction(counted_epsilon)
+        try:
+            return "delta", accounting.gamma_radius_delta(left, cells=table.cells, separation=separation)
+        except ClaimError:
+            return "delta", math.inf
     spent = _sum(_rho(moved.l2_squared, table), _rho(moves**2, count))
     if promise.rho is not None:
         if isinstance(spent, Fraction) and distance:
@@ -1791,6 +1810,7 @@ def audit_steps(target: Target = None, *, thorough: bool = False) -> list[Step]:
         bases = [basis for name in audited_bases() for basis in basis_cases(name).examples]
         steps = (noise_steps, smoke_steps, mechanism_steps)
         return [*_searches(bases, thorough), *(step for make in steps for step in make(thorough=thorough))]
+    target = released_table(target)
     if isinstance(target, NoisyTable):
         return list(released_steps(target, thorough=thorough))
     if isinstance(target, Kernel):

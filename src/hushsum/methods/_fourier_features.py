@@ -46,6 +46,8 @@ more features than this.
 FEATURES_TO_COMPARE = (1, 2, 3, 4, 5, 6, 8, 12, 20, 32, 64, 128, 256, 512)
 """Orthogonal ones where they are few: they show moves along all columns alike."""
 GROUPS = (1, 4, 16)
+AXES, _FEATURES_TO_AXES = 16, 32
+"""Rows of single columns, and at least so many features for each."""
 NOT_WORTH = 1.01
 """More features are left out where they lower the predicted error by less than this factor."""
 TYPICAL_CHANCE = 0.8
@@ -69,6 +71,7 @@ def fourier_features(
     groups: int = 1,
     structured: bool = False,
     sobol: bool | None = None,
+    axes: int = 0,
     **declared: Unpack[BoxKeywords],
 ) -> Tally:
     """An empty tally of Fourier features, to be filled by ``add`` and made public by ``release``.
@@ -107,6 +110,9 @@ def fourier_features(
         error is that of ten to a hundred times as many random ones in four to six columns, with the same
         noise. By default where there are enough features: any in up to four columns, 256 in eight, 4096 in
         ten or more.
+    axes : int
+        Count so many further rows for each column, of that column alone, from which ``f.sharpened()`` finds
+        where records are. Needs bounds; 16 will do. The noise grows as if there were as many more features.
     columns, max_per_unit
         As for `race`.
 
@@ -123,7 +129,7 @@ def fourier_features(
     Rahimi and Recht, NIPS 2007; Yu et al., NIPS 2016; with integer features and exact integer noise.
     """
     box, names = declared_box(kernel, declared)
-    basis = FourierFeatures(kernel, features, seed, orthogonal, box, names, groups, structured, sobol)
+    basis = FourierFeatures(kernel, features, seed, orthogonal, box, names, groups, structured, sobol, axes)
     return Tally(basis, max_per_unit=declared.get("max_per_unit"))
 
 
@@ -134,18 +140,30 @@ def predict(request: PredictionRequest) -> list[Option]:
     which takes too long to find for every option.
     """
     options = [
-        _option(request, FourierFeatures(request.kernel, number, seed=0)) for number in _choices(request)
+        _option(request, _with_axes(request, FourierFeatures(request.kernel, number, seed=0)))
+        for number in _choices(request)
     ]
     if request.promise.pure:
         return [option for option in options if option.size <= request.max_bytes]
     if not _has_grid(request):
-        options += [_option(request, _many(request.kernel, *each)) for each in product(MOST_FEATURES, GROUPS)]
+        many = [_many(request.kernel, *each) for each in product(MOST_FEATURES, GROUPS)]
         most = FourierFeatures(request.kernel, EVEN_FEATURES, seed=0)
-        options += [_option(request, most)] if most.sobol else []
+        many += [most] if most.sobol else []
+        options += [_option(request, _with_axes(request, each)) for each in many]
     possible = [option for option in options if option.size <= request.max_bytes]
     least = NOT_WORTH * min((option.error for option in possible), default=math.inf)
     enough = min((option.seconds for option in possible if option.error <= least), default=math.inf)
     return [option for option in possible if option.seconds <= enough]
+
+
+def _with_axes(request: PredictionRequest, basis: FourierFeatures) -> FourierFeatures:
+    """With rows of single columns for ``f.sharpened()``, where noise does not grow with features, and where
+    they are few beside these.
+    """
+    if request.promise.pure or request.bounds is None or _has_grid(request):
+        return basis
+    axes = min(AXES, basis.features // (_FEATURES_TO_AXES * request.bounds.dim * basis.groups))
+    return replace(basis, bounds=request.bounds, axes=axes)
 
 
 def _many(kernel: Kernel, features: int, groups: int) -> FourierFeatures:
@@ -220,6 +238,8 @@ def _option(request: PredictionRequest, basis: FourierFeatures) -> Option:
         settings["groups"] = groups
     if basis.structured:
         settings["structured"] = True
+    if basis.axes:
+        settings["axes"] = basis.axes
     sizes = {"records": request.records, "dim": dim, "pairs": number, "groups": groups, "even": basis.even}
 
     def predicted(request: PredictionRequest) -> FeatureError:
@@ -230,23 +250,23 @@ def _option(request: PredictionRequest, basis: FourierFeatures) -> Option:
     request = request.with_best_share(deviation**2)
     found = predicted(request)
     # Answers are divided by a noisy number of records.
-    counted = request.count_error(request.calibration(basis))
+    calibration = request.calibration(basis)
+    counted = request.count_error(calibration)
     of_count = NORMAL_MEAN_ABSOLUTE * math.sqrt(counted.variance) / request.records
     noise = np.hypot(found.noise, request.all_densities * of_count)
     chance = (1.0 if basis.sobol else TYPICAL_CHANCE) * np.array(
         [chance_error(**sizes, density=each) for each in request.densities]
     )
     whole = request.mean_reciprocal(counted) * np.hypot(noise, chance)
-    mechanism = request.calibration(basis).table.mechanism
-    request = request.kept_by(mechanism)
+    request = request.kept_by(calibration)
     return Option(
         method=FOURIER_FEATURES,
         request=request,
         settings=settings,
-        mechanism=mechanism,
+        mechanism=calibration.table.mechanism,
         shape=basis.shape,
         **errors_at_densities(noise, chance, whole),
-        size=8 * number + HEADER_BYTES,
+        size=8 * basis.shape[0] + HEADER_BYTES,
         seconds=request.records * number / groups * _nanoseconds(basis) * 1e-9,
     )
 

@@ -299,7 +299,7 @@ def _option(request: PredictionRequest, reading: GridReading, settings: dict[str
     uneven = weight * math.sqrt(request.density / nodes)
     packed = request.cell_bytes(noise, weight / 8.0, spread=uneven, rounding=UNSEEN_SHARE)
     weights = math.prod(degree + 1 for degree in basis.degrees)
-    request = request.kept_by(noise.mechanism)
+    request = request.kept_by(calibration)
     return Option(
         method=GRID,
         request=request,

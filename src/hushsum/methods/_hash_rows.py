@@ -188,7 +188,7 @@ def _option(
     whole = np.sqrt(drawn + own_variance)
     error = request.mean_reciprocal(number_variance) * NORMAL_MEAN_ABSOLUTE * float(whole.mean())
     settings = {"rows": rows, "width": basis.width, **({"rounded": True} if rounded else {})}
-    request = request.kept_by(noise.mechanism)
+    request = request.kept_by(calibration)
     return Option(
         method=RACE,
         request=request,

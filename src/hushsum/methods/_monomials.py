@@ -99,7 +99,7 @@ def _options(request: PredictionRequest, basis: Monomials) -> list[Option]:
     whole = request.mean_reciprocal(number) * total
     dim, cells = basis.kernel.dim, basis.shape[1]
     work = dim * _NANOSECONDS_NUMBER + (cells * _NANOSECONDS_PRODUCT if squares else 0.0)
-    request = request.kept_by(drawn.mechanism)
+    request = request.kept_by(calibration)
     option = Option(
         method=MONOMIALS,
         request=request,

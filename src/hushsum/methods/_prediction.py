@@ -16,7 +16,6 @@ from hushsum.privacy import (
     COUNT_SHARE,
     GAUSSIAN,
     PERSON,
-    PURE_MECHANISMS,
     Calibration,
     IntegerNoise,
     Promise,
@@ -155,13 +154,9 @@ class PredictionRequest:
         worst = (found / np.maximum(found.min(axis=0), 1e-300)).max(axis=1)
         return replace(self, count_share=COUNT_SHARES[int(worst.argmin())])
 
-    def kept_by(self, mechanism: str) -> PredictionRequest:
-        """The same request with the promise that noise of this distribution keeps: the noise of pure ε needs
-        no δ.
-        """
-        if mechanism not in PURE_MECHANISMS:
-            return self
-        return replace(self, promise=replace(self.promise, delta=Fraction(0)))
+    def kept_by(self, noise: Calibration) -> PredictionRequest:
+        """The same request with the promise that this noise keeps: that of pure ε needs no δ."""
+        return replace(self, promise=noise.keeps(self.promise))
 
     def mean_reciprocal(self, number: CountError | float) -> float:
         """The factor by which errors of mean kernel values exceed their first-order approximation, for a

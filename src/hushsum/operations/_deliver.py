@@ -67,6 +67,7 @@ from hushsum.releases import (
     ReleasedFunction,
     combine,
     load_released,
+    released_table,
     sample_points,
 )
 from hushsum.tally import Tally, load_tally, public_header
@@ -372,7 +373,8 @@ class FunctionReleased(Delivered[ReleasedFunction]):
     @property
     def table(self) -> tuple[int, int] | None:
         """Rows and width of the released table; None if the function is not a noisy table."""
-        return self.function.basis.shape if isinstance(self.function, NoisyTable) else None
+        table = released_table(self.function)
+        return table.basis.shape if isinstance(table, NoisyTable) else None
 
     @property
     def starved(self) -> bool:

@@ -17,7 +17,7 @@ from hushsum.files import FileKind
 from hushsum.operations import check_function_output, kind_of
 from hushsum.privacy import PERSON, SITE_NOISE, Claim, IntegerNoise, Promise, Statement, Trust
 from hushsum.records import refuse_repeated
-from hushsum.releases import NoisyTable, PublicFacts, function_type, load_function
+from hushsum.releases import NoisyTable, PublicFacts, function_type, load_function, released_table
 from hushsum.tables import Table
 from hushsum.tally import differing_parameters
 
@@ -97,6 +97,7 @@ def merge(*functions: Any, disjoint_units: bool = False) -> NoisyTable:
 
 
 def _table(function: Any) -> NoisyTable:
+    function = released_table(function)
     if not isinstance(function, NoisyTable):
         raise UsageError(
             "functions",

@@ -14,6 +14,7 @@ from hushsum.declaration import check_fields, shows_keywords
 from hushsum.errors import ClaimError, DataRefused, UsageError
 from hushsum.kernels import Kernel, error_in_words, in_scale, warn_of_bandwidth
 from hushsum.methods import (
+    FOURIER_FEATURES,
     DeclaredBox,
     Method,
     OneCallKeywords,
@@ -46,7 +47,7 @@ from hushsum.records import (
     refuse_path,
     refuse_private_rows,
 )
-from hushsum.releases import PUBLIC_SAMPLE, Prepared, ReleasedFunction, combine
+from hushsum.releases import PUBLIC_SAMPLE, Prepared, ReleasedFunction, combine, sharpened
 from hushsum.tally import Tally
 
 from ._plan import (
@@ -252,11 +253,19 @@ class ReleaseRecords:
             self._advise(option)
         assumptions = () if self.public is None else (PUBLIC_SAMPLE,)
         prepared = tally.prepare(self.request_for(option), threads=self.threads, assumptions=assumptions)
-        if self.public is not None:
-            plain, sample = prepared.make, self.public
+        plain, sample = prepared.make, self.public
+        if sample is not None:
             prepared = replace(prepared, make=lambda: combine(plain(), sample))
+        elif self._sharpens(option):
+            prepared = replace(prepared, make=lambda: sharpened(plain()))
         shape, bounds = tally.basis.shape, tally.basis.bounds
         return Planned(prepared, option, kernel, names, bounds, shape, self.method.records)
+
+    def _sharpens(self, option: Option) -> bool:
+        """Whether a release is read with points that are found in it: where noise does not grow with
+        features, so that there are many, and where the table itself is not compared.
+        """
+        return option.method == FOURIER_FEATURES and bool(option.delta or option.rho) and option.move is None
 
     def _advise(self, option: Option) -> None:
         """Warn of a bandwidth that is too small for the number of records, where one is declared and no

@@ -224,7 +224,7 @@ class TableSpec:
     """The public shape of a tally: tallies that are to be merged need the same one.
 
     ``rows`` and ``width`` are for hash rows, ``spacing``, ``degree`` and ``steps`` for grids, ``features``,
-    ``groups`` and ``structured`` for Fourier features; None where a method's default will do.
+    ``groups``, ``structured`` and ``axes`` for Fourier features; None where a method's default will do.
     ``seed`` is for those that have one. A ``method`` of None is that which suits the kernel
     (:func:`hushsum.methods._method.default_method`).
     """
@@ -260,6 +260,12 @@ class TableSpec:
     )
     structured: bool | None = of_table(
         None, "Frequencies of fourier_features by fast transforms, for many columns."
+    )
+    axes: int | None = of_table(
+        None,
+        "Rows of fourier_features for each single column, from which a release is sharpened. [default: none]",
+        at_least=1,
+        at_most=64,
     )
     seed: int = setting(0, SEED)
 

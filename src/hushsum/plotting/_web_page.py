@@ -30,6 +30,7 @@ from hushsum.releases import (
     RealFunction,
     Released,
     ReleasedFunction,
+    SharpenedFunction,
     load_released,
 )
 from hushsum.tables import FourierFeatures
@@ -237,7 +238,7 @@ def check_readable(released: Released, size: int) -> None:
         raise UsageError(rule, got=f"{size >> 20} MB", remedy=remedy)
     parts = list(released.parts.values()) if isinstance(released, Bundle) else [released]
     for part in parts:
-        if isinstance(part, NonnegativeFunction):
+        if isinstance(part, NonnegativeFunction | SharpenedFunction):
             part = part.function
         if isinstance(part, NoisyTable):
             structured = isinstance(part.basis, FourierFeatures) and part.basis.structured

@@ -5,7 +5,8 @@ A release is a table and, where the number of records is private, a separate noi
 chooses their noise: plans, releases, streams, shares of sites and models call it. Pure ε: discrete Laplace
 noise on both, or Gamma-radius noise on the table, and the two ε add to the promise exactly, as rationals.
 ρ: discrete Gaussian noise on both, and the two ρ add. (ε, δ): discrete Gaussian noise, with all moved cells
-and the count composed in the accountant; or the noise of pure ε, where that adds less to answers.
+and the count composed in the accountant; or where that adds less to answers the noise of pure ε, or
+Gamma-radius noise that takes all of δ beside a count of pure ε.
 
 Noise in shares: each of several parties adds a part, and the parts of the honest ones suffice.
 
@@ -45,8 +46,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -307,10 +309,14 @@ class UnitChange:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """The noise of each cell of a table and of the number of records, which together keep a promise."""
+    """The noise of each cell of a table and of the number of records, which together keep a promise.
+
+    ``pure`` is whether they keep its ε without its δ.
+    """
 
     table: IntegerNoise
     count: IntegerNoise
+    pure: bool = field(default=False, compare=False)
 
     @classmethod
     def of(cls, mechanism: str, table: Fraction | int, count: Fraction | int | None) -> Calibration:
@@ -324,7 +330,7 @@ class Calibration:
     def map(self, change: Callable[[IntegerNoise], IntegerNoise]) -> Calibration:
         """Both noises changed alike; no noise stays none."""
         table, count = (each if each.mechanism == NONE else change(each) for each in self)
-        return Calibration(table, count)
+        return replace(self, table=table, count=count)
 
     def keeps(self, promise: Promise) -> Promise:
         """The promise that noise calibrated for ``promise`` keeps: ``promise`` itself, or pure ε if the noise
@@ -333,7 +339,7 @@ class Calibration:
         Pure ε is stronger, and never costs more: a ledger adds its ε without a δ, takes it also where a
         dataset takes pure ε alone, and counts it as ε²/2 of ρ; for a group of m units it is m·ε, without δ.
         """
-        return replace(promise, delta=Fraction(0)) if self.table.mechanism in PURE_MECHANISMS else promise
+        return replace(promise, delta=Fraction(0)) if self.pure else promise
 
     def check(self) -> None:
         """Refuse noise that the samplers would refuse.
@@ -366,7 +372,8 @@ def calibrate(
         The part of the budget that pays for the number of records.
     mechanism : str, optional
         The distribution of the table's noise; by default the one with the least variance that keeps the
-        promise. Under (ε, δ) that may be one of pure ε (`Calibration.keeps`).
+        promise. Under (ε, δ) that may be one of pure ε (`Calibration.keeps`). Gamma-radius noise under
+        (ε, δ) is for 2 to 1024 cells.
 
     Privacy
     -------
@@ -390,7 +397,13 @@ def calibrate(
             calibrate(each, change, cells=cells, count_share=count_share, mechanism=law)
             for each, law in ((promise, GAUSSIAN), (replace(promise, delta=Fraction(0)), None))
         )
-        return pure if _less(pure, gaussian, float(count_share) if change.count else 0.0) else gaussian
+        added = partial(_added, gaussian=gaussian, share=float(count_share) if change.count else 0.0)
+        least = min(gaussian, pure, key=added)
+        # For shorter moves in L1 Laplace noise has less: 4·(Δ2/ε)² at most, as much as in three cells.
+        if change.table.l1**2 > 2 * change.table.l2_squared:
+            with suppress(ClaimError):
+                return min(least, _gamma_beside(gaussian, promise, change, cells), key=added)
+        return least
     if promise.pure:
         assert promise.epsilon is not None
         of_count = promise.epsilon * accounting.proper_share(count_share) if change.count else Fraction(0)
@@ -399,26 +412,29 @@ def calibrate(
             table = gamma_noise(change.table.l2_squared, cells, of_table)
         else:
             table = laplace_noise(change.table.l1, of_table)
-        return Calibration(table, laplace_noise(change.count, of_count) if change.count else NO_NOISE)
+        counted = laplace_noise(change.count, of_count) if change.count else NO_NOISE
+        return Calibration(table, counted, pure=True)
+    if mechanism == GAMMA:
+        return _gamma_beside(_gaussian(promise, change, cells, count_share), promise, change, cells)
     if mechanism in (BINOMIAL, SKELLAM):
         return _unit_moves(promise, change, count_share, mechanism)
     return _gaussian(promise, change, cells, count_share)
 
 
-def _less(pure: Calibration, gaussian: Calibration, share: float) -> bool:
-    """Whether the noise of pure ε adds less to the variance of answers than Gaussian noise.
+def _added(noise: Calibration, gaussian: Calibration, share: float) -> float:
+    """What noise adds to the variance of answers, in units of what Gaussian noise adds.
 
     The share s of the count says how much either matters. Under Gaussian noise the table adds a/(1 − s) to
     the variance of an answer and the count b/s, where a and b depend on the query. The share is best where
     these are in the ratio 1 − s to s, so these are the weights.
     """
     try:
-        variances = [(own.variance, other.variance) for own, other in zip(pure, gaussian, strict=True)]
+        variances = [(own.variance, other.variance) for own, other in zip(noise, gaussian, strict=True)]
     except UsageError:
-        return False  # A scale that cannot be drawn.
+        return 1.0 if noise is gaussian else math.inf  # A scale that cannot be drawn.
     weighted = [(1.0 - share, *variances[0]), (share, *variances[1])]
     # For a very large ε both variances may be too small for floats.
-    return sum(weight * own / max(other, 1e-300) for weight, own, other in weighted) < 1.0
+    return sum(weight * own / max(other, 1e-300) for weight, own, other in weighted)
 
 
 def laplace_noise(l1: int, epsilon: Fraction) -> IntegerNoise:
@@ -484,6 +500,27 @@ def gamma_noise(l2_squared: int, cells: int, epsilon: Fraction) -> IntegerNoise:
             remedy=("use a larger ", larger, ", fewer ", fewer, ", or leave ", left_out, " out"),
         )
     return IntegerNoise(GAMMA, scale, cells)
+
+
+def _gamma_beside(gaussian: Calibration, promise: Promise, change: UnitChange, cells: int) -> Calibration:
+    """Gamma-radius noise under (ε, δ), and a count with about the variance that it has beside Gaussian noise.
+
+    The count takes a part of ε, at most half, and no δ. What is left of ε, and all of δ, are the table's
+    (`hushsum.privacy.accounting`).
+
+    Raises
+    ------
+    ClaimError
+        for a single cell, or too many, or beyond a standard deviation of 2⁴⁰ in a cell.
+    """
+    assert promise.epsilon is not None
+    of_table, count = promise.epsilon, NO_NOISE
+    if change.count:
+        alike = accounting.short_above(change.count * math.sqrt(2.0 / gaussian.count.variance))
+        of_count = min(alike, promise.epsilon / 2)
+        of_table, count = of_table - of_count, laplace_noise(change.count, of_count)
+    scale = accounting.gamma_radius_scale(of_table, promise.delta, cells=cells)
+    return Calibration(gamma_noise(change.table.l2_squared, cells, 1 / accounting.short_above(scale)), count)
 
 
 def pure_mechanism(table: Sensitivity, cells: int, epsilon: Fraction) -> str:

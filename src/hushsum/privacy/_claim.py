@@ -260,7 +260,7 @@ def _kinds(names: tuple[str, ...]) -> frozenset[PromiseKind]:
 
 
 register_mechanism("discrete laplace", PromiseKind.PURE)
-register_mechanism("gamma radius", PromiseKind.PURE)
+register_mechanism("gamma radius", PromiseKind.PURE, PromiseKind.APPROXIMATE)
 register_mechanism("discrete gaussian", PromiseKind.APPROXIMATE, PromiseKind.CONCENTRATED)
 # Moments of the loss, in `hushsum.privacy.accounting`.
 register_mechanism("binomial", PromiseKind.APPROXIMATE)

@@ -161,11 +161,11 @@ class ReleaseRequest:
         another one counts records. A unit that the tally does not have is refused.
     mechanism : {"discrete laplace", "gamma radius", "discrete gaussian", "binomial"}, optional
         Under pure ε ``"discrete laplace"``, independent in every cell, or ``"gamma radius"``, one vector
-        for the whole table, with half the variance for Fourier features. ``"discrete gaussian"``: under ρ, or
-        ε and δ. ``"binomial"``: under ε and δ, sums of fair coins, where one unit moves each cell by at most
-        1; about 7 % more noise than the Gaussian. Default: that of least variance. Under ε and δ that may be
-        one of pure ε, as for grids in one and two columns; the release then claims ε alone, which is
-        stronger.
+        for the whole table, with half the variance for Fourier features; also under ε and δ, for 2 to 1024
+        cells. ``"discrete gaussian"``: under ρ, or ε and δ. ``"binomial"``: under ε and δ, sums of fair
+        coins, where one unit moves each cell by at most 1; about 7 % more noise than the Gaussian. Default:
+        that of least variance. Under ε and δ that may be one of pure ε, as for grids in one and two columns;
+        the release then claims ε alone, which is stronger.
     rows : int or "auto"
         How many of the tally's rows to publish. ``"auto"``: under pure ε, where rows share the budget, as
         many as suit ε and the noisy count; with δ or ρ all of them.
@@ -274,12 +274,13 @@ class ReleaseRequest:
         if self.mechanism not in (None, *MECHANISMS):
             rule = f"must be {', '.join(map(repr, MECHANISMS))} or left out"
             raise UsageError("mechanism", rule, got=f"{self.mechanism!r}")
-        if self.mechanism in PURE_MECHANISMS and not self.promise.pure:
+        rho = self.promise.rho is not None
+        if (self.mechanism == LAPLACE and not self.promise.pure) or (self.mechanism == GAMMA and rho):
             raise ClaimError("mechanism", f"{self.mechanism} keeps pure epsilon", got="delta or rho")
         if self.mechanism == GAUSSIAN and self.promise.pure:
             raise ClaimError("mechanism", f"{GAUSSIAN} keeps epsilon and delta, or rho", got="pure epsilon")
-        if self.mechanism == BINOMIAL and (self.promise.pure or self.promise.rho is not None):
-            got = "rho" if self.promise.rho is not None else "pure epsilon"
+        if self.mechanism == BINOMIAL and (self.promise.pure or rho):
+            got = "rho" if rho else "pure epsilon"
             raise ClaimError("mechanism", f"{BINOMIAL} keeps epsilon and delta", got=got)
         return self.mechanism
 

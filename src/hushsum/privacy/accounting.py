@@ -151,6 +151,42 @@ summing the moments of the loss proves less noise sufficient than the published 
 concentration inequalities of cpSGD for binomial noise (Agarwal et al. 2018), and the bound on the Rényi
 divergence of Skellam noise by a Gaussian's and a remainder in Δ1 (Agarwal, Kairouz & Liu 2021).
 
+Gamma-radius noise
+==================
+Under (ε, δ): a bound of δ, and the least scale.
+
+The noise is a vector b in n cells with a density ∝ exp(−‖b‖₂/s), rounded to integers; a unit moves the table
+by an integer vector v with ‖v‖₂ ≤ Δ.
+
+**Rounding.** For a table t of integers, rounding t + b gives t plus the rounded b. So what is released is a
+post-processing of t + b over the reals, and its hockey-stick divergence at most that of b and b + v.
+
+**Shorter moves.** On every line along v the density of b is log-concave, so its ratio to its own shift is
+monotone, and the divergence of the two is the largest ``P[X < c] − e^ε P[X < c − ‖v‖]`` over c, which grows
+with ‖v‖. The divergence in n cells is the integral over the lines. So ‖v‖ = Δ is the worst case, and by the
+same argument, scaled, δ falls as s grows.
+
+**Two integrals.** Let Δ = 1, a = ε·s < 1, r = ‖b‖, which has the Gamma distribution of shape n and scale s,
+and u the cosine of the angle between b and v, of which (1 + u)/2 has the Beta distribution of both shapes
+(n − 1)/2 and is independent of r. The loss (‖b − v‖ − ‖b‖)/s of b exceeds ε where ``u < (1 − a²)/2r − a``. By
+symmetry b + v lies there where ``‖b − v‖ < ‖b‖ − a``: r > a and ``u > (1 − a²)/2r + a``. With P(r) and Q(r)
+the probabilities of both, given r,
+
+    δ(ε) = E[P(r) − e^ε·Q(r)].
+
+P falls with r and Q grows, so on each interval of r the difference is at most that at its lower end: the sum
+over intervals bounds δ from above, however coarse they are.
+
+**Floating point.** Arguments are moved by 10⁻¹² towards a larger δ, far more than they are rounded by. P, Q
+and the Gamma distribution have a relative error of 10⁻¹¹ at most (measured against exact ones; their
+libraries state 10⁻¹³), for which P is enlarged and Q reduced by 10⁻⁹. Probabilities of intervals are
+differences of the distribution function below the median and of its complement above it. Summed by parts,
+their errors multiply the steps of P − e^ε·Q by 10⁻¹¹ of the function that is the smaller, and together are
+within the same factor.
+
+Joseph, Kulesza and Yu (2025), *Privately releasing vectors with the ℓ2 mechanism*; here with a bound in place
+of a quadrature.
+
 Binomial noise
 --------------
 The noise of a cell is B − n/2, B ~ Bin(n, ½).
@@ -255,13 +291,14 @@ from hushsum.errors import Argument, ClaimError, UsageError
 from hushsum.privacy._claim import Claim, Promise, Relation, check_mechanism
 
 __all__ = [
-    "SMALLEST_SHARE", "DiscreteGaussian", "GaussianTable", "LaplaceTable", "analytic_gaussian_sigma",
-    "at_least_one", "binomial_delta", "binomial_trials", "check_delta", "compose", "declared_population",
-    "discrete_gaussian_delta", "float_above", "float_below", "gaussian_delta", "gaussian_delta_above",
-    "gaussian_variances", "group_delta", "group_epsilon", "group_rho", "local_epsilon_for", "noise_allowed",
-    "promise_for_sum", "promise_of_one", "proper_share", "relation_steps", "rho_of_sum", "rounding_gap",
-    "short_above", "shuffled_delta", "shuffled_epsilon", "skellam_delta", "skellam_rho", "skellam_variances",
-    "sum_distance", "vector_delta", "vector_variances", "zcdp_delta", "zcdp_epsilon", "zcdp_rho",
+    "GAMMA_MOST_CELLS", "SMALLEST_SHARE", "DiscreteGaussian", "GaussianTable", "LaplaceTable",
+    "analytic_gaussian_sigma", "at_least_one", "binomial_delta", "binomial_trials", "check_delta", "compose",
+    "declared_population", "discrete_gaussian_delta", "float_above", "float_below", "gamma_radius_delta",
+    "gamma_radius_scale", "gaussian_delta", "gaussian_delta_above", "gaussian_variances", "group_delta",
+    "group_epsilon", "group_rho", "local_epsilon_for", "noise_allowed", "promise_for_sum", "promise_of_one",
+    "proper_share", "relation_steps", "rho_of_sum", "rounding_gap", "short_above", "shuffled_delta",
+    "shuffled_epsilon", "skellam_delta", "skellam_rho", "skellam_variances", "sum_distance", "vector_delta",
+    "vector_variances", "zcdp_delta", "zcdp_epsilon", "zcdp_rho",
 ]  # fmt: skip
 
 
@@ -1242,6 +1279,80 @@ def _kept(promise: Promise, smaller: Promise, tau: float, cells: int) -> bool:
     assert smaller.epsilon is not None
     less = float(promise.epsilon - smaller.epsilon)
     return 2 * total <= less and math.exp(total) * _UP * float(smaller.delta) <= float(promise.delta)
+
+
+GAMMA_MOST_CELLS = 1024
+"""With more, the least scale has at most a hundredth less variance than Gaussian noise."""
+_GAMMA_NODES = 1 << 12
+_GAMMA_NUDGE, _GAMMA_SLACK = 1e-12, 1e-9
+
+
+def gamma_radius_delta(epsilon: Real, *, cells: int, separation: Real) -> float:
+    """An upper bound on δ(ε) of the noise of ``cells`` cells, 2 to `GAMMA_MOST_CELLS`, where one unit moves
+    the table by ``separation`` scales.
+
+    Above the true δ by about a hundredth, and by a few where cells are few.
+
+    >>> round(gamma_radius_delta(1.0, cells=3, separation=2.0), 3)
+    0.257
+    """
+    if not 2 <= cells <= GAMMA_MOST_CELLS:
+        rule = f"noise with delta is for 2 to {GAMMA_MOST_CELLS} cells"
+        raise ClaimError("mechanism", rule, got=cells, remedy="leave it out")
+    # The bound holds at every lower ε, too.
+    target = min(float_below(positive_epsilon(epsilon)), LARGEST_EPSILON)
+    scale = 1.0 / float_above(separation)
+    return 0.0 if target * scale >= 1.0 else _gamma_radius_delta(target, cells, scale)
+
+
+def _gamma_radius_delta(epsilon: float, cells: int, scale: float) -> float:
+    from scipy.special import betainc, gammainc, gammaincc, gammainccinv, gammaincinv
+
+    a, half = epsilon * scale, (cells - 1) / 2.0
+    # Closer together where r is small, which in few cells decides.
+    lowest, highest = gammaincinv(cells, 1e-13), gammainccinv(cells, 1e-13)
+    ends = lowest + (highest - lowest) * np.linspace(0.0, 1.0, _GAMMA_NODES) ** 2
+    below = np.concatenate([[0.0], gammainc(cells, ends), [1.0]])
+    above = np.concatenate([[1.0], gammaincc(cells, ends), [0.0]])
+    within = np.where(below[1:] < 0.5, np.diff(below), -np.diff(above))
+    middle = np.asarray((1.0 - a * a) / (2.0 * scale * ends), np.float64)
+
+    def cap(cosine: Floats) -> Floats:
+        """The probability that u is below."""
+        found: Floats = betainc(half, half, np.clip((1.0 + cosine) / 2.0, 0.0, 1.0))
+        return found
+
+    # Below the first end nothing is known of either.
+    kept = np.append(1.0, cap(middle - a + _GAMMA_NUDGE)) * (1.0 + _GAMMA_SLACK)
+    paid = np.append(0.0, cap(-middle - a - _GAMMA_NUDGE)) * (1.0 - _GAMMA_SLACK)
+    grown = math.exp(epsilon) * paid
+    total = math.fsum(within * (kept - grown)) + _GAMMA_SLACK * math.fsum(within * (kept + grown))
+    return min(1.0, max(total, 0.0) + 1e-300)
+
+
+def gamma_radius_scale(epsilon: Real, delta: Real, *, cells: int) -> float:
+    """The least scale, for a move of length 1, at which the bound of δ is kept; at most 1/ε, which is pure ε.
+
+    >>> scale = gamma_radius_scale(1.0, 1e-6, cells=20)
+    >>> round(scale**2 * 21, 1)
+    12.5
+    """
+    target, bound = float_below(positive_epsilon(epsilon)), float_below(proper_delta(delta))
+    return _gamma_radius_scale(target, bound, cells)
+
+
+@lru_cache(maxsize=512)
+def _gamma_radius_scale(target: float, bound: float, cells: int) -> float:
+    def keeps(log_scale: float) -> bool:
+        separation = math.exp(-log_scale)
+        return gamma_radius_delta(target, cells=cells, separation=separation) <= bound
+
+    # At a scale of 1.01/ε the bound is 0.
+    high = math.log(1.01 / target)
+    low = high - 1.0
+    while keeps(low):
+        high, low = low, low - 1.0
+    return min(math.exp(narrowed(low, high, keeps, width=1e-5)) * (1.0 + 1e-12), float_above(1.01 / target))
 
 
 MOST_TRIALS = 1 << 22

@@ -23,7 +23,19 @@ from hushsum.files import REAL, Header, decode_array, encode_array, encoded_size
 from hushsum.kernels import PROFILES, Batch, Kernel, Profile, ProfileKernel, Role
 from hushsum.privacy import Statement
 from hushsum.records import Bounds
-from hushsum.tables import WHOLE, Explained, FeatureReading, GridReading, GridWeights, cell_errors, explain
+from hushsum.tables import (
+    FOLDS,
+    WHOLE,
+    FeatureReading,
+    GridReading,
+    GridWeights,
+    Table,
+    cell_errors,
+    drawn_points,
+    explain,
+    mean_weights,
+    unexplained,
+)
 
 from ._base import (
     UNKNOWN_ERRORS,
@@ -50,7 +62,7 @@ __all__ = [
     "FEWEST_POINTS", "MOST_NUMBERS", "MOST_POINTS", "ONE_PROFILE", "PUBLIC_SAMPLE", "BoxesFunction",
     "CombinedFunction", "FeatureErrors", "ForwardedFacts", "NonnegativeFunction", "PointsFunction",
     "RealFunction", "SharpenedFunction", "all_measured", "check_kernel", "combine", "common_fields",
-    "encode_reals", "nearest_probabilities", "register_reals", "sample_points",
+    "encode_reals", "nearest_probabilities", "register_reals", "released_table", "sample_points", "sharpened",
 ]  # fmt: skip
 
 LEAST_EIGENVALUE = 1e-8
@@ -802,11 +814,15 @@ def _size_with_points(header: Header) -> int:
     return encoded_size((number, dim), REAL, reals=True) + stored_integer(header["release"], 0, 1 << 62)
 
 
-def _read_with_points(header: Header, payload: memoryview) -> tuple[NoisyTable, Floats]:
-    """The released table and the points; ValueError for something else, or points that are not finite."""
+def _read_with_points(
+    header: Header, payload: memoryview, start: int | None = None
+) -> tuple[NoisyTable, Floats]:
+    """The released table, which starts after the points or where that is given, and the points; ValueError
+    for something else, or points that are not finite.
+    """
     number, dim = header["points"]
     size = encoded_size((number, dim), REAL, reals=True)
-    function = load_single(io.BytesIO(bytes(payload[size:])))
+    function = load_single(io.BytesIO(bytes(payload[start or size :])))
     points = decode_array(payload[:size], (number, dim), REAL).copy()
     if not isinstance(function, NoisyTable) or not np.isfinite(points).all():
         raise ValueError("points")
@@ -935,10 +951,11 @@ def combine(function: ReleasedFunction, public: object) -> CombinedFunction:
     >>> bool(g.query([[0.0]]).stderr[0] < f.query([[0.0]]).stderr[0])
     True
     """
-    if not isinstance(function, NoisyTable) or function.dim is None:
+    table = released_table(function)
+    if not isinstance(table, NoisyTable) or table.dim is None:
         rule = "must be a released table of records of numbers"
         raise UsageError("function", rule, got=type(function).__name__, remedy="release a tally")
-    return CombinedFunction(function, sample_points(public, function.dim, function.columns))
+    return CombinedFunction(table, sample_points(public, table.dim, table.columns))
 
 
 def sample_points(public: object, dim: int | None, columns: Sequence[str] | None) -> Floats:
@@ -976,40 +993,67 @@ register(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SharpenedFunction(ReadWithPoints):
-    """Fourier features with public points that explain most of them: ``f.with_public_points(points)``.
+    """Fourier features with points that explain most of them: ``f.sharpened()``,
+    ``f.with_public_points(points)``.
 
     Answers are unbiased whatever the points, with smaller errors the better these resemble the records:
     sampling error comes only from what they leave unexplained. Where they explain nothing, answers are those
-    of ``function``. The first answer takes the time of a fit: a tenth of a second for 500 points, five for
-    2000.
+    of ``function``. The fit takes a tenth of a second for 500 points, five for 2000.
 
     Privacy
     -------
-    The points must be public, and then everything here is computed from what was released: nothing is spent.
-    Points taken from the private records would be a leak.
+    Points that were found in the release alone (``drawn``) and everything that is computed from them are
+    post-processing: nothing is spent. Points that were given must be public; if they were taken from the
+    private records, that would be a leak.
     """
 
     kind = "sharpened"
     joined = "read with"
 
     function: CoefficientFunction
+    weights: Floats
+    drawn: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.function.reading, FeatureReading):
-            rule = "sharpen Fourier features alone"
-            remedy = "read it without them"
-            raise UsageError("points", rule, got=f"a release of {self.function.basis.name}", remedy=remedy)
         if not 1 <= len(self.points) <= MOST_POINTS:
             remedy = "a few hundred to 2000 will do"
             raise UsageError("points", f"must be 1 to {MOST_POINTS}", got=len(self.points), remedy=remedy)
-        self.points.flags.writeable = False
+        for each in (self.points, self.weights):
+            each.flags.writeable = False
 
     @property
+    def facts(self) -> PublicFacts:
+        """The facts of the function; of points that were given the claim states that they are public."""
+        return self.function.facts if self.drawn else super().facts
+
+    def details(self) -> tuple[Detail, ...]:
+        """The release, and the number of points it is read with."""
+        number = len(self.points)
+        text = f"{self.joined} {number} {'points found in it' if self.drawn else 'public points'}"
+        return (*self.function.details(), Detail("points", number, text))
+
+    def _payload(self) -> Payload:
+        release = file_bytes(self.function)
+        layout = {
+            "points": list(self.points.shape),
+            "folds": len(self.weights),
+            "origin": _DRAWN if self.drawn else _PUBLIC,
+            "release": len(release),
+        }
+        return layout, [encode_array(self.points, REAL), encode_array(self.weights, REAL), release], None
+
+    @cached_property
     def explained(self) -> float:
-        """Which share of the released table's squares, noise included, the points explain in rows that they
-        were not fitted to; 0 where they do not help.
+        """Which share of the released table's squares, noise included, the points explain; 0 where they do
+        not help.
         """
-        return self._explained.share
+        if not self.weights.any():
+            return 0.0
+        left, whole = (
+            float(np.square(each.table[: self._reading.basis.features], dtype=np.float64).sum())
+            for each in (self._remainder, self.function)
+        )
+        return 1.0 - left / max(whole, 1.0)
 
     def __call__(self, Q: object, *, nonnegative: bool = False, threads: int = 1) -> Floats:
         """Mean kernel values f(q)/N̂, shape (n_queries,); parameters as for ``sum``."""
@@ -1026,12 +1070,11 @@ class SharpenedFunction(ReadWithPoints):
         return self._remainder._answers(points, options, self._of_points(points))
 
     @cached_property
-    def _explained(self) -> Explained:
-        return explain(self._reading.basis, self.function.table, self._batch)
-
-    @cached_property
     def _remainder(self) -> CoefficientFunction:
-        return replace(self.function, cells=self._explained.remainder)
+        if not self.weights.any():
+            return self.function
+        basis, table = self._reading.basis, self.function.table
+        return replace(self.function, cells=unexplained(basis, table, self._batch, self.weights))
 
     @property
     def _reading(self) -> FeatureReading:
@@ -1045,30 +1088,89 @@ class SharpenedFunction(ReadWithPoints):
     def _of_points(self, Q: object) -> Floats:
         """The exact kernel sums of the weighted points."""
         batch = self._reading.basis.prepare_queries(Q)
-        return self._reading.weighted_sums(self._batch, self._explained.weights, batch)
+        weights = mean_weights(self._reading.basis, self.weights)
+        return self._reading.weighted_sums(self._batch, weights, batch)
 
 
 def sharpen(function: CoefficientFunction, points: object) -> SharpenedFunction:
-    """Read a release of Fourier features with the help of public points, given as queries are."""
-    basis = function.basis
-    rows = basis.prepare_queries(points).arrays[0].astype(np.float64)
-    bounds = basis.bounds
-    if bounds is not None:
+    """Read a release of Fourier features with the help of public points, given as queries are; of None, with
+    those that are found in it.
+    """
+    basis, reading = function.basis, function.reading
+    if not isinstance(reading, FeatureReading):
+        rule = "sharpen Fourier features alone"
+        raise UsageError("points", rule, got=f"a release of {basis.name}", remedy="read it without them")
+    drawn = points is None
+    if drawn:
+        rows = drawn_points(reading, function.table, function.cell_variance, function.count)
+        # Where there is none, one that has no weight.
+        rows = rows if len(rows) else np.zeros((1, rows.shape[1]))
+    else:
+        rows = basis.prepare_queries(points).arrays[0].astype(np.float64)
+    if basis.bounds is not None:
         # Prepared rows are relative to the centre of the box; points are kept as they were given.
-        rows += np.array(bounds.low) / 2 + np.array(bounds.high) / 2
-    return SharpenedFunction(function, rows)
+        rows += basis.bounds.centre
+    if not 1 <= len(rows) <= MOST_POINTS:
+        return SharpenedFunction(function, rows, np.zeros((FOLDS, len(rows))), drawn)
+    found = explain(reading.basis, function.table, basis.prepare_queries(rows))
+    weights = found.weights
+    table = function.table[: reading.basis.features]
+    if drawn and not _resembles(table, function.cell_variance, found.share):
+        weights = np.zeros_like(weights)
+    return SharpenedFunction(function, rows, weights, drawn)
+
+
+def sharpened(function: ReleasedFunction) -> ReleasedFunction:
+    """The release read with points that are found in it, where these explain it; else the release itself."""
+    if isinstance(function, CoefficientFunction):
+        found = sharpen(function, None)
+        return found if found.weights.any() else function
+    return function
+
+
+def released_table(function: Any) -> Any:
+    """The release that a sharpened function reads; anything else as it is."""
+    return function.function if isinstance(function, SharpenedFunction) else function
+
+
+def _resembles(table: Table, variance: float, share: float) -> bool:
+    """Whether points explain all but a twentieth of what is not noise in the squares of a table.
+
+    With less, what is left of evenly spread frequencies may have a larger error than the whole, since that
+    of a smooth function cancels.
+    """
+    whole = float(np.square(table, dtype=np.float64).sum())
+    signal = whole - table.size * variance
+    return (1.0 - share) * whole - (whole - signal) <= _UNEXPLAINED * signal
+
+
+_UNEXPLAINED: Final = 0.05
+# Where points come from, in files.
+_DRAWN, _PUBLIC = "release", "public"
+
+
+def _sharpened_size(header: Header) -> int:
+    """The size of points, weights and release, from the header."""
+    folds, (number, _) = header["folds"], header["points"]
+    return _payload_size(header) + encoded_size((folds, number), REAL, reals=True)
 
 
 def _build_sharpened(header: Header, payload: memoryview) -> SharpenedFunction:
-    function, points = _read_with_points(header, payload)
-    if not isinstance(function, CoefficientFunction):
+    folds, (number, dim) = header["folds"], header["points"]
+    if folds != FOLDS or type(folds) is not int or header["origin"] not in (_DRAWN, _PUBLIC):
+        raise ValueError("folds")
+    start = encoded_size((number, dim), REAL, reals=True)
+    end = start + encoded_size((folds, number), REAL, reals=True)
+    weights = decode_array(payload[start:end], (folds, number), REAL).copy()
+    function, points = _read_with_points(header, payload, end)
+    if not isinstance(function, CoefficientFunction) or not np.isfinite(weights).all():
         raise ValueError("points")
     if function.basis.prepare_queries(points).arrays[0].shape != points.shape:
         raise ValueError("points")
-    return SharpenedFunction(function, points)
+    return SharpenedFunction(function, points, weights, header["origin"] == _DRAWN)
 
 
-register(SharpenedFunction.kind, _size_with_points, _build_sharpened, "points", "release")
+register(SharpenedFunction.kind, _sharpened_size, _build_sharpened, "points", "folds", "origin", "release")
 
 
 _FINE, _COARSE = 0.25, 0.5

@@ -984,6 +984,25 @@ class CoefficientFunction(NoisyTable):
 
         return sharpen(self, points)
 
+    def sharpened(self) -> SharpenedFunction:
+        """The same release of Fourier features, read with the help of points that are found in the release
+        itself: nothing is spent, and the claim is the same.
+
+        Weighted points take over most of what the frequencies are there for, so that their error is left to
+        the rest: with δ or ρ, errors come near those of the noise alone with a tenth of the features. Needs
+        bounds within a few tens of bandwidths, or records near the middle of them. Where points do not
+        explain all but a twentieth of the table beside its noise, answers are those of this function. Takes
+        some seconds, once: the points are in the file.
+
+        Raises
+        ------
+        UsageError
+            if the release is none of Fourier features.
+        """
+        from ._public_points import sharpen
+
+        return sharpen(self, None)
+
     def with_kernel(self, kernel: Kernel) -> CoefficientFunction:
         """The same release, read for another kernel or bandwidth: post-processing, nothing is spent.
 
@@ -1143,6 +1162,8 @@ def _keeps(function: NoisyTable, noise: IntegerNoise, count_noise: IntegerNoise)
     if rho is not None:
         spent = moved.l2_squared / (2 * table) + (counted**2 / (2 * count) if counted else 0)
         return noise.mechanism == privacy.GAUSSIAN and spent <= rho
+    if noise.mechanism == privacy.GAMMA:
+        return whole and noise.cells >= function.cells.size
     return noise.mechanism in (privacy.GAUSSIAN, privacy.BINOMIAL)
 
 

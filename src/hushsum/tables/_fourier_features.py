@@ -368,6 +368,7 @@ MAX_NUMBERS = 1 << 28
 """Random numbers behind the frequencies: a file that requires more is refused before any is made."""
 
 MAX_GROUPS = 1 << 10
+MOST_AXES = 64
 
 SMALLEST_TRANSFORM = 64
 """Columns of a structured transform: with fewer, directions are too far from uniform."""
@@ -439,9 +440,15 @@ class FourierFeatures(Basis):
         points of its own. By default in up to 32 coordinates, which are columns for most kernels, where there
         are enough features: 4 in five, 256 in eight and 4096 in ten or more. Not for ``orthogonal=False``,
         nor where ``structured``.
+    axes : int
+        Count so many further rows for each column of a declared box: cosines and sines of that column alone,
+        with 1, 2, … half periods in its range. They are no part of answers: `drawn_points` finds from them
+        where records are, column by column. A pure-ε release of fewer rows publishes none of them.
 
     Privacy
     -------
+    The rows of ``axes`` are rows like others, which have records of all groups; m below counts them.
+
     A record's group and integers depend on that record alone. Its integers are zeros in other groups, so
     below m stands for m/groups; a replaced record that changes its group moves the rows of two groups by L
     each, which is less than the rows of one by 2L.
@@ -479,6 +486,7 @@ class FourierFeatures(Basis):
     groups: int = 1
     structured: bool = False
     sobol: bool | None = None
+    axes: int = 0
 
     def __post_init__(self) -> None:
         features = positive_integer("features", self.features, at_most=MAX_FEATURES)
@@ -499,6 +507,7 @@ class FourierFeatures(Basis):
             "groups": positive_integer("groups", self.groups, at_most=MAX_GROUPS),
             "structured": bool(self.structured),
             "sobol": sobol,
+            "axes": positive_integer("axes", self.axes, at_most=MOST_AXES) if self.axes else 0,
         }
         for name, value in settled.items():
             object.__setattr__(self, name, value)
@@ -506,6 +515,8 @@ class FourierFeatures(Basis):
             rule = f"× columns must be at most {MAX_NUMBERS}"
             raise UsageError("features", rule, got=features * dim, remedy="use fewer features")
         check_columns(self.columns, dim)
+        if self.axes and self.bounds is None:
+            raise UsageError("axes", "need bounds", got="none", remedy="declare bounds")
         unit = self.groups * self.block
         if self.groups > 1 and features % unit:
             rule = f"must be a multiple of {unit}, groups × the rows of a block"
@@ -519,16 +530,19 @@ class FourierFeatures(Basis):
         return bool(self.orthogonal) and not self.structured and known and enough
 
     def parameters(self) -> dict[str, Any]:
-        """The fields as JSON values; ``sobol`` only where it is true, as in files that were written before
-        it.
+        """The fields as JSON values; ``sobol`` and ``axes`` only where there are any, as in files that were
+        written before them.
         """
-        found = super().parameters()
-        return found if self.sobol else {name: found[name] for name in found if name != "sobol"}
+        return {
+            name: value
+            for name, value in super().parameters().items()
+            if value or name not in ("sobol", "axes")
+        }
 
     @classmethod
     def from_parameters(cls, data: Mapping[str, Any]) -> FourierFeatures:
         """The basis that a file's header describes."""
-        return super().from_parameters({"sobol": False, **data})
+        return super().from_parameters({"sobol": False, "axes": 0, **data})
 
     @property
     def _spectral(self) -> SpectralKernel:
@@ -537,18 +551,24 @@ class FourierFeatures(Basis):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(features, 2)."""
-        return self.features, 2
+        """(features and rows of single columns, 2)."""
+        return self.features + self.along, 2
+
+    @property
+    def along(self) -> int:
+        """How many rows are of single columns; they are the last."""
+        return self.axes * self._spectral.dim
 
     def sensitivity(self, relation: Relation) -> Sensitivity:
         """Every row of a record's group moves by a vector of length L (add/remove) or 2L (replace); all rows
         together by the diameter of the features of the box, where that is known.
         """
-        moved = feature_sensitivity(self.features // self.groups, relation)
+        moved = feature_sensitivity(self.features // self.groups + self.along, relation)
         if self.bounds is None or not self.costly_sensitivity(relation):
             return moved
-        square = remembered_squared_diameter(self.frequencies, self.bounds.half_width)
-        return replace(moved, l1=min(moved.l1, math.isqrt(2 * self.features * square)), l2_squared=square)
+        rows = np.concatenate([self.frequencies, self.axis_frequencies]) if self.axes else self.frequencies
+        square = remembered_squared_diameter(rows, self.bounds.half_width)
+        return replace(moved, l1=min(moved.l1, math.isqrt(2 * len(rows) * square)), l2_squared=square)
 
     def costly_sensitivity(self, relation: Relation) -> bool:
         """Where the diameter is bounded on a lattice, which takes tenths of a second for any few features."""
@@ -567,6 +587,9 @@ class FourierFeatures(Basis):
         records = batch.arrays[0]
         if self.bounds is not None and not np.all(np.abs(records) <= self.bounds.half_width):
             raise ValueError("records must be prepared: clipped to the bounds")
+        if self.axes:
+            self.axis_map.add(records, table[self.features :], step, threads)
+            table = table[: self.features]
         if self.groups == 1:
             self.map.add(records, table, step, threads)
             return
@@ -595,7 +618,7 @@ class FourierFeatures(Basis):
 
     def prefix(self, rows: int) -> FourierFeatures:
         """The first pairs; frequency j is the same whatever their number."""
-        return self if rows == self.features else replace(self, features=rows)
+        return self if rows == self.shape[0] else replace(self, features=min(rows, self.features), axes=0)
 
     def rows_for(self, count: int, epsilon: float, moves: int) -> int:
         """Pairs that balance Laplace noise, which grows with them, against sampling error, which falls.
@@ -675,6 +698,21 @@ class FourierFeatures(Basis):
         return self._spectral.frequencies(rows=self.features, seed=self.seed, orthogonal=self.orthogonal)
 
     @cached_property
+    def axis_frequencies(self) -> NDArray[np.float32]:
+        """Those of the rows of single columns, column by column: half periods in the range of each."""
+        assert self.bounds is not None
+        found = np.zeros((self.along, self._spectral.dim), np.float32)
+        for column, half in enumerate(self.bounds.half_width.astype(np.float64)):
+            rows = slice(column * self.axes, (column + 1) * self.axes)
+            found[rows, column] = np.arange(1, self.axes + 1) / (4.0 * max(half, 1e-30))
+        return found
+
+    @property
+    def axis_map(self) -> FeatureMap:
+        """The native features of the rows of single columns."""
+        return _native.FeatureMap(self.axis_frequencies)
+
+    @cached_property
     def map(self) -> FeatureMap:
         """The native features."""
         if self.structured:
@@ -719,8 +757,8 @@ class FeatureReading(SampledReading):
 
     def evaluate(self, table: Table, batch: Batch, *, threads: int) -> Floats:
         """Kernel sums: the mean over rows of what each says, times the number of groups."""
-        basis = self.basis
-        return basis.map.read(batch.arrays[0], table, basis.groups / (AMPLITUDE * basis.features), threads)
+        basis, scale = self.basis, self.basis.groups / (AMPLITUDE * self.basis.features)
+        return basis.map.read(batch.arrays[0], table[: basis.features], scale, threads)
 
     def noise_gain(self, batch: Batch) -> Floats:
         """groups²/(m·A²) everywhere, since cos² + sin² = 1."""
@@ -769,7 +807,7 @@ class FeatureReading(SampledReading):
         """Each pair's answer times the number of groups."""
         basis = self.basis
         waves = _native.FeatureMap(basis.frequencies).waves(batch.arrays[0]).reshape(len(batch), -1, 2)
-        said = np.einsum("qjw,jw->qj", waves.astype(np.float64), table.astype(np.float64))
+        said = np.einsum("qjw,jw->qj", waves.astype(np.float64), table[: basis.features].astype(np.float64))
         return np.asarray(said * (basis.groups / AMPLITUDE)), self._block
 
     def method_variance(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
@@ -778,7 +816,8 @@ class FeatureReading(SampledReading):
         No row's answer exceeds the length of its pair, so the variance of their mean is at most the mean
         squared length over m. :meth:`spread` is sharper.
         """
-        lengths = np.square(table.astype(np.float64)).sum(axis=1) * (self.basis.groups / AMPLITUDE) ** 2
+        rows = table[: self.basis.features].astype(np.float64)
+        lengths = np.square(rows).sum(axis=1) * (self.basis.groups / AMPLITUDE) ** 2
         return np.full(len(batch), float(lengths.mean()) / self.basis.features)
 
     def weighted_sums(self, points: Batch, weights: Floats, batch: Batch) -> Floats:
@@ -798,31 +837,28 @@ rows best is taken, or none of them.
 """
 
 _ROWS_AT_A_TIME = 2048
+_MOST_FITTED = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Explained:
-    """Points' weights, what they leave of the table in each row, and the share of its energy that they
-    explain.
+    """Points' weights for each fold of rows, and the share of the table's energy that they explain.
 
     ``share`` is measured on rows that the weights were not fitted to, noise included; it is 0 where no
-    penalty helps, and then the table is left as it was.
+    penalty helps, and then the weights are zeros.
     """
 
     weights: Floats
-    remainder: NDArray[np.int64]
     share: float
 
 
 def explain(basis: FourierFeatures, table: Table, points: Batch) -> Explained:
-    """Weights of public points that resemble the released table, fitted across folds."""
-    folds = _folds(basis.features, basis.block)
-    nothing = Explained(np.zeros(len(points)), table.astype(np.int64), 0.0)
+    """Weights of public points that resemble the released table, fitted across folds of its first rows."""
+    nothing = Explained(np.zeros((FOLDS, len(points))), 0.0)
+    folds = _folds(min(basis.features, _MOST_FITTED), basis.block)
     if not folds:
         return nothing
-    # A row counts the records of its group alone, which are one part in `groups` of all.
-    amplitude = AMPLITUDE / basis.groups
-    values = table.astype(np.float64) / amplitude
+    values = table.astype(np.float64) / _amplitude(basis)
     moments = [_Moments.of(basis, rows, values, points) for rows in folds]
     fits = [_fits(moments, fold) for fold in range(FOLDS)]
     errors = [
@@ -830,16 +866,208 @@ def explain(basis: FourierFeatures, table: Table, points: Batch) -> Explained:
     ]
     best = int(np.argmin(errors))
     share = 1.0 - errors[best] / max(sum(each.energy for each in moments), 1.0)
-    if share <= 0.0:
-        return nothing
-    weights = np.zeros(len(points))
-    remainder = np.empty(table.shape, np.int64)
-    for fold, rows in enumerate(folds):
-        fit = fits[fold][best]
-        weights += fit * (len(rows) / basis.features)
+    return Explained(np.array([fit[best] for fit in fits]), share) if share > 0.0 else nothing
+
+
+def unexplained(basis: FourierFeatures, table: Table, points: Batch, weights: Floats) -> NDArray[np.int64]:
+    """What weighted points leave of a table: each fold of rows has weights that were fitted to the others."""
+    remainder = table.astype(np.int64)
+    for rows, fit in zip(_folds(basis.features, basis.block), weights, strict=False):
         # A cell is an integer with noise of many units: rounding what is left of it is not a loss.
-        remainder[rows] = np.rint(table[rows] - amplitude * _parts(basis, rows, points, fit))
-    return Explained(weights, remainder, share)
+        remainder[rows] = np.rint(table[rows] - _amplitude(basis) * _parts(basis, rows, points, fit))
+    return remainder
+
+
+def mean_weights(basis: FourierFeatures, weights: Floats) -> Floats:
+    """The points' weights on average over the rows."""
+    sizes = [len(rows) for rows in _folds(basis.features, basis.block)]
+    return np.asarray(np.average(weights, axis=0, weights=sizes)) if sizes else np.zeros(weights.shape[1])
+
+
+def _amplitude(basis: FourierFeatures) -> float:
+    """What a record adds to a row at most. A row counts the records of its group alone, one part in
+    `groups` of all.
+    """
+    return AMPLITUDE / basis.groups
+
+
+MOST_DRAWN: Final = 600
+_SEARCH_ROWS, _STARTS, _FIRST_STEPS, _STEPS, _ROUNDS, _FITS = 1 << 15, 128, 8, 3, 40, 3
+_NARROWER, _WIDEST_KERNEL, _FEWEST_ROWS = 1.35, 4.0, 50.0
+_RIDGE = 1e-3
+_IN_VAIN = 3
+_WORTH = 0.1
+"""No more points are looked for where what is left of the table is below this part of its noise."""
+_APART, _DISTINCT = 0.25, 3.0
+
+
+def drawn_points(
+    reading: FeatureReading, table: Table, variance: float, count: float, *, seed: int = 0
+) -> Floats:
+    """Points, relative to the centre of the box, that resemble the records as far as the released table
+    shows: found in it alone, so nothing is spent.
+
+    Moves starting points up the released kernel sums, by mean-shift steps, first with a kernel that is made
+    wider by giving less weight to high frequencies, so that they find their way; then, again and again, up
+    what weighted points do not explain yet. Where single columns were counted too, starting points are like
+    the records column by column. ``variance`` is that of a cell, ``count`` the number of records. Empty where
+    noise hides what points could explain, or where nothing is found.
+
+    Parameters
+    ----------
+    seed : int
+        Of public random starting points.
+    """
+    return _PointSearch(reading, table, variance, count, seed).points()
+
+
+_PLACES = 129
+"""Of a column, from which starting points are drawn."""
+
+
+class _PointSearch:
+    def __init__(
+        self, reading: FeatureReading, table: Table, variance: float, count: float, seed: int
+    ) -> None:
+        basis = reading.basis
+        rows = min(_SEARCH_ROWS, basis.features)
+        self.kernel, self.rng = reading.kernel, np.random.default_rng(seed)
+        self.turns = np.ascontiguousarray(basis.frequencies[:rows])
+        self.angular = np.float32(2.0 * math.pi) * self.turns
+        self.values = (table[:rows] / _amplitude(basis)).astype(np.float32)
+        self.noise = 2.0 * rows * variance / _amplitude(basis) ** 2
+        # As of a normal spectral measure, whose median is 0.6745 deviations from zero.
+        self.width = 0.6745 / np.maximum(np.median(np.abs(self.angular), axis=0), 1e-30)
+        half = basis.bounds.half_width if basis.bounds is not None else 4.0 * self.width
+        self.half = half.astype(np.float64)
+        self.columns = self._of_columns(basis, table, variance, max(count, 1.0)) if basis.axes else None
+
+    def _of_columns(
+        self, basis: FourierFeatures, table: Table, variance: float, count: float
+    ) -> list[Floats]:
+        """The distribution of each column over even places from end to end of its range: the Fourier series
+        of twice the range, without the terms that noise hides and with smaller ones for quick changes.
+        """
+        terms = table[basis.features :].astype(np.float64).reshape(-1, basis.axes, 2) / (AMPLITUDE * count)
+        terms[np.square(terms).sum(axis=2) < 8.0 * variance / (AMPLITUDE * count) ** 2] = 0.0
+        order = np.arange(1, basis.axes + 1)
+        phases = 0.5 * math.pi * order * np.linspace(-1.0, 1.0, _PLACES)[:, None]
+        smaller = np.exp(-2.0 * np.square(order / (basis.axes + 1.0)))
+        found = []
+        for cosines, sines in terms.transpose(0, 2, 1):
+            series = 1.0 + 2.0 * (np.cos(phases) @ (cosines * smaller) + np.sin(phases) @ (sines * smaller))
+            likely = np.maximum(series, 0.0) + 1e-3
+            found.append(likely / likely.sum())
+        return found
+
+    def _starts(self, number: int) -> Floats:
+        """Places of the box, as likely column by column as records where that is known."""
+        if self.columns is None:
+            starts = self.rng.uniform(-1.0, 1.0, (number, len(self.half))) * self.half
+            starts[: number // 4] *= 0.25
+            starts[0], starts[1] = 0.0, -self.half
+            return starts
+        steps = np.array([self.rng.choice(_PLACES, number, p=each) for each in self.columns]).T
+        return np.asarray((2.0 * steps / (_PLACES - 1) - 1.0) * self.half)
+
+    def points(self) -> Floats:
+        """See `drawn_points`."""
+        found, left = np.zeros((0, len(self.half))), self.values
+        if not self._worthwhile(left):
+            return found
+        starts = self._starts(_STARTS)
+        for widening in self._widenings() if self.columns is None else [1.0]:
+            starts, sums = self._climbed(starts, left, widening, _FIRST_STEPS)
+        weights, in_vain = np.zeros(0), 0
+        for _ in range(_ROUNDS):
+            found, added = self._joined(found, starts, sums, left)
+            in_vain = 0 if added else in_vain + 1
+            if added:
+                weights, left = self._fitted(found)
+            done = len(found) >= MOST_DRAWN or not self._worthwhile(left)
+            if done or not len(found) or in_vain == _IN_VAIN:
+                break
+            chosen = np.maximum(weights, 0.0) + 1e-3 * np.abs(weights).mean() + 1e-300
+            pairs = found[self.rng.choice(len(found), (2, _STARTS), p=chosen / chosen.sum())]
+            # A part of them mix the columns of two points, so that indicators change together.
+            mixed = self.rng.random((_STARTS, 1)) < 0.3
+            from_other = mixed & (self.rng.random(pairs[0].shape) < 0.3)
+            places = np.where(from_other, pairs[1], pairs[0])
+            reach = self.rng.choice([0.3, 0.7, 1.5], (_STARTS, 1)) * min(1.0, math.sqrt(8.0 / len(self.half)))
+            moved = places + reach * self.width * self.rng.standard_normal(places.shape)
+            if self.columns is not None:
+                moved[: _STARTS // 4] = self._starts(_STARTS // 4)
+            starts, sums = self._climbed(np.clip(moved, -self.half, self.half), left, 1.0, _STEPS)
+        return found[:MOST_DRAWN]
+
+    def _worthwhile(self, left: NDArray[np.float32]) -> bool:
+        return float(np.square(left, dtype=np.float64).sum()) > (1.0 + _WORTH) * self.noise
+
+    def _damping(self, widening: float) -> Floats:
+        """The weight of each frequency in a kernel that is so many times wider in every column."""
+        squares = np.square(self.angular * self.width).sum(axis=1, dtype=np.float64)
+        return np.asarray(np.exp(-0.5 * (widening**2 - 1.0) * squares))
+
+    def _widenings(self) -> list[float]:
+        """From the widest kernel that enough frequencies still stand for to the kernel itself."""
+        found = [1.0]
+        while (wider := found[-1] * _NARROWER) <= _WIDEST_KERNEL:
+            weights = self._damping(wider)
+            if weights.sum() ** 2 < _FEWEST_ROWS * np.square(weights).sum():
+                break
+            found.append(wider)
+        return found[::-1]
+
+    def _climbed(
+        self, places: Floats, left: NDArray[np.float32], widening: float, steps: int
+    ) -> tuple[Floats, Floats]:
+        """Places after some mean-shift steps up the sums that a table stands for, and the sums there."""
+        weights = self._damping(widening)
+        kept = weights > 1e-3 * weights.max()
+        table = left[kept] * (weights[kept] / weights.sum())[:, None].astype(np.float32)
+        native, angular = _native.FeatureMap(self.turns[kept]), self.angular[kept]
+        width = widening * self.width
+        furthest = 0.7 * math.sqrt(len(width))
+        for step in range(steps + 1):
+            waves = native.waves(np.ascontiguousarray(places, np.float32))
+            sums = np.einsum("qjw,jw->q", waves, table).astype(np.float64)
+            if step == steps:
+                break
+            slopes = (waves[..., 0] * table[:, 1] - waves[..., 1] * table[:, 0]) @ angular
+            moves = width * slopes / np.maximum(sums, 1e-3 * np.abs(sums).max() + 1e-300)[:, None]
+            lengths = np.sqrt(np.square(moves).sum(axis=1))
+            moves *= np.minimum(1.0, furthest / np.maximum(lengths, 1e-300))[:, None]
+            places = np.clip(places + width * moves, -self.half, self.half)
+        return places, sums
+
+    def _joined(
+        self, found: Floats, places: Floats, sums: Floats, left: NDArray[np.float32]
+    ) -> tuple[Floats, int]:
+        """The points with the places whose sums stand out, and which are apart from others."""
+        least = _DISTINCT * math.sqrt(np.square(left, dtype=np.float64).sum() / 2.0) / len(left)
+        before, points = len(found), list(found)
+        for place in np.argsort(-sums)[: int((sums > least).sum())]:
+            away = np.square((np.array(points).reshape(-1, len(self.half)) - places[place]) / self.width)
+            if not len(away) or away.sum(axis=1).min() > _APART**2:
+                points.append(places[place])
+        return np.array(points).reshape(-1, len(self.half)), len(points) - before
+
+    def _fitted(self, points: Floats) -> tuple[Floats, NDArray[np.float32]]:
+        """Weights of points by least squares, and what they leave: a few steps with the kernel matrix in
+        place of that of the features, which is near it.
+        """
+        from scipy.linalg import cho_factor, cho_solve
+
+        batch = Batch((np.ascontiguousarray(points, np.float32),), len(points))
+        gram = self.kernel.prepared_similarity(batch, batch)
+        gram.flat[:: len(points) + 1] += _RIDGE
+        factor = cho_factor(gram, overwrite_a=True, check_finite=False)
+        waves = _native.FeatureMap(self.turns).waves(batch.arrays[0]).reshape(len(points), -1)
+        weights, left = np.zeros(len(points)), self.values.reshape(-1)
+        for _ in range(_FITS):
+            weights += cho_solve(factor, (waves @ left).astype(np.float64) / len(self.turns))
+            left = self.values.reshape(-1) - weights.astype(np.float32) @ waves
+        return weights, left.reshape(-1, 2)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

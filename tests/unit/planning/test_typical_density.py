@@ -16,7 +16,7 @@ from hushsum.methods import predicted_error as landmark_error
 from hushsum.methods._landmarks import typical_eigenvalues
 from hushsum.privacy import EXACT_INTEGERS, Promise, Relation, calibrate
 from hushsum.records import Bounds
-from hushsum.releases import NoisyTable, PointsFunction
+from hushsum.releases import NoisyTable, PointsFunction, released_table
 from hushsum.tables import GridReading, predicted_error
 
 WITH_DELTA = {"epsilon": 1.0, "delta": 1e-6}
@@ -69,8 +69,8 @@ def test_a_release_takes_the_planned_share_of_the_count() -> None:
         "records": 3000,
     }
     planned = hs.plan(**given).best
-    f = hs.release(X, **given, max_seconds=1.0)
-    g = hs.release(X, **given, max_seconds=1.0, count_share=0.02)
+    f = released_table(hs.release(X, **given, max_seconds=1.0))
+    g = released_table(hs.release(X, **given, max_seconds=1.0, count_share=0.02))
     assert planned.count_share > 0.02
     assert isinstance(f, NoisyTable)
     assert isinstance(g, NoisyTable)
