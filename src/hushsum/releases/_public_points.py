@@ -1152,7 +1152,7 @@ _DRAWN, _PUBLIC = "release", "public"
 def _sharpened_size(header: Header) -> int:
     """The size of points, weights and release, from the header."""
     folds, (number, _) = header["folds"], header["points"]
-    return _payload_size(header) + encoded_size((folds, number), REAL, reals=True)
+    return _size_with_points(header) + encoded_size((folds, number), REAL, reals=True)
 
 
 def _build_sharpened(header: Header, payload: memoryview) -> SharpenedFunction:
