@@ -18,6 +18,12 @@ from hushsum.records import Bounds
 from hushsum.releases import CoefficientFunction, PointsFunction, ReleasedFunction, released_table
 from hushsum.tables import AMPLITUDE, WHOLE, Bins, FourierFeatures, GridWeights
 
+__all__ = [
+    "COVARIANCE_TYPES", "FULL", "SPHERICAL", "Cells", "Mixture", "Sketch", "check_function", "cluster_cells",
+    "enough_cells", "fit_mixture", "nearest_centers", "number_of_clusters", "number_of_components",
+    "released_cells", "restricted", "sizes_and_spread",
+]  # fmt: skip
+
 _NUMBERS_AT_A_TIME = 1 << 22
 
 

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
     from hushsum.plotting import Picture, View
 
+__all__ = ["Comparison", "Region", "compare"]
+
 
 ASSUMPTION: Final = (
     "The records of the two releases are taken as independent samples, each record drawn by itself; the "

@@ -33,6 +33,8 @@ from hushsum.releases import (
     simultaneous_reach,
 )
 
+__all__ = ["fit_records"]
+
 _ITERATIONS: Final = 100
 _CONVERGED: Final = 1e-8
 _SHORTEST: Final = 1e-8

@@ -22,6 +22,8 @@ from ._two_sample_test import Coordinates, filtered_test
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+__all__ = ["Drift", "DriftCheck", "drift"]
+
 _POINTS: Final = 128
 # Estimated numbers of records below which a period is not compared: its mean kernel values are noise.
 _FEWEST_RECORDS: Final = 20.0

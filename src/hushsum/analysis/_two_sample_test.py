@@ -21,6 +21,11 @@ from hushsum.releases import NoisyTable, Points
 
 from ._difference import RecordModel, Tables, fit_records
 
+__all__ = [
+    "Coordinates", "SquaredDistance", "TwoSampleTest", "filtered_test", "separate_test", "squared_distance",
+    "weighted_square_tail",
+]  # fmt: skip
+
 # The part of the kernel's squared length at the points that the coordinates have.
 _TRACE: Final = 0.999
 

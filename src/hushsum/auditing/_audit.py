@@ -127,6 +127,13 @@ from ._statistics import (
     report_of,
 )
 
+__all__ = [
+    "MechanismCase", "NoiseCase", "SensitivityAudit", "Step", "audit", "audit_calibration", "audit_edges",
+    "audit_persons", "audit_sensitivity", "audit_steps", "audited_bases", "audited_kernels", "basis_cases",
+    "basis_in_words", "box_pool", "counted", "mechanism_cases", "neighbours", "noise_cases", "noise_steps",
+    "pool_for", "register_basis", "register_mechanism", "rows_of", "run_steps", "smoke_steps",
+]  # fmt: skip
+
 LESS_SENSITIVITY = 0.8
 
 # The exact table of a dataset, and the number of its records where that is compared.

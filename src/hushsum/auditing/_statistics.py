@@ -68,6 +68,11 @@ from hushsum.releases import TableFunction
 from hushsum.tables import HashRows
 from hushsum.tally import Tally
 
+__all__ = [
+    "STATED_POWER", "AuditReport", "AuditRow", "Half", "Separated", "allowed_distance", "audit_choice",
+    "audit_gaussian", "audit_laplace", "audit_separation", "normal_chances", "report_of",
+]  # fmt: skip
+
 
 def binomial_bounds(hits: int, number: int, tail: float) -> tuple[float, float]:
     """Clopper and Pearson's bounds: each is on the wrong side of the probability in at most ``tail`` of all

@@ -48,6 +48,11 @@ from hushsum.errors import FilePath, FileRefused, UsageError
 from ._durable import atomic_file
 from ._encoding import canonical_json, decode_array, encode_array, encoded_size
 
+__all__ = [
+    "VERSION", "Buffer", "FileKind", "Header", "PageCheck", "Section", "build_from", "check_spelling",
+    "container", "digests_size", "pack", "page_digests", "read_container", "unpack", "write_container",
+]  # fmt: skip
+
 VERSION = 1
 """The version of the format. Readers refuse files of any other."""
 

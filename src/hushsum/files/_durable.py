@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+__all__ = ["SharedText", "atomic_file", "state_folder"]
+
 
 @contextmanager
 def atomic_file(path: Path, *, mode: int = 0o644) -> Iterator[IO[bytes]]:

@@ -25,6 +25,13 @@ from numpy.typing import NDArray
 from hushsum import _native
 from hushsum.errors import FileRefused
 
+__all__ = [
+    "MOST_DIGITS", "REAL", "PackedForm", "PackedTable", "Stored", "TablePacker", "canonical_json",
+    "cheapest_form", "check_packed", "data_bytes", "declared_fields", "decode_array", "encode_array",
+    "encoded_size", "narrowest_type", "pack_integers", "padded_json", "padded_size", "stored_rational",
+    "unpack_integers",
+]  # fmt: skip
+
 _LEAST_PADDED = 1 << 12
 _MOST_PADDED = 1 << 28
 

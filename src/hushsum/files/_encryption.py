@@ -35,6 +35,8 @@ from ._encoding import canonical_json
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+__all__ = ["CHUNK", "KEY_BYTES", "SecretFile", "decrypt", "encrypt", "encrypted_size", "seal", "unseal"]
+
 T = TypeVar("T")
 
 CHUNK = 1 << 24

@@ -17,6 +17,8 @@ from hushsum.errors import UsageError
 
 from ._durable import SharedText, state_folder
 
+__all__ = ["GuardPlace", "NumberGuard", "PlacedGuard", "RollbackGuard"]
+
 Mark = TypeVar("Mark")
 
 

@@ -23,6 +23,8 @@ from hushsum.releases import ONE_PROFILE, BoxesFunction, PublicFacts
 from ._method import DeclaredBox, Method, OneCallKeywords, OneCallRelease, register
 from ._prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest, errors_at_densities
 
+__all__ = ["ADAPTIVE_GRID", "adaptive_grid"]
+
 ADAPTIVE_GRID: Final = "adaptive_grid"
 MOST_COLUMNS: Final = 4
 

@@ -21,6 +21,8 @@ from hushsum.tables import Reading
 from ._method import Method
 from ._prediction import Option, PredictionRequest
 
+__all__ = ["comparison_option", "option_of_reading"]
+
 _LEVEL: Final = 0.05
 _FOUND: Final = 0.5
 """The move that is reported is found with this probability by a test of this level."""

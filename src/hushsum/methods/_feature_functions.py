@@ -19,6 +19,11 @@ from hushsum._types import Floats, Integers
 from hushsum.errors import DataRefused
 from hushsum.privacy import ANALYTIC, Promise, lattice_variance, perturb_lattice
 
+__all__ = [
+    "GAP_REACHED", "GAP_SHARE", "TARGET_BITS", "Machines", "MatrixGram", "allowed_gap", "fit_machines",
+    "gap_missed", "perturbed_machines", "perturbed_posterior", "smoother", "solve_hinge", "svm_sensitivity",
+]  # fmt: skip
+
 # Some thirty are usual; rounding errors end a path that they keep from its gap long before.
 _MOST_STEPS = 2000
 _TO_THE_WALL = 0.995

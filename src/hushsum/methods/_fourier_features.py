@@ -28,6 +28,8 @@ from hushsum.tally import Tally
 from ._method import BoxKeywords, Method, declared_box, register
 from ._prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest, errors_at_densities
 
+__all__ = ["FOURIER_FEATURES", "TYPICAL_CHANCE", "fourier_features"]
+
 FOURIER_FEATURES = "fourier_features"
 DEFAULT_FEATURES = 4096
 

@@ -16,6 +16,8 @@ from ._hash_rows import DEFAULT_ROWS, DEFAULT_WIDTH
 if TYPE_CHECKING:
     from hushsum.records import EdgeList
 
+__all__ = ["count_graph", "count_rows"]
+
 # So many rows are counted in about the time that reading and sorting the edges takes.
 _ROWS_LIKE_READING = 1000.0
 

@@ -32,6 +32,8 @@ from hushsum.tally import Tally
 from ._method import Method, boxed_tally, register
 from ._prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest, errors_at_densities
 
+__all__ = ["GRID", "TYPICAL_HEAP", "grid"]
+
 GRID = "grid"
 DEFAULT_SPACING = 0.75
 DEFAULT_DEGREES = {1: 5, 2: 5, 3: 4, 4: 3}

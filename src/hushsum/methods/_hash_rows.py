@@ -21,6 +21,11 @@ from hushsum.tally import Tally
 from ._method import BoxKeywords, Method, declared_box, register
 from ._prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
 
+__all__ = [
+    "BOUND", "DEFAULT_WIDTH", "RACE", "bounded_row_variance", "estimated_row_variance", "race",
+    "row_variances", "row_width",
+]  # fmt: skip
+
 RACE = "race"
 DEFAULT_ROWS = 1000
 DEFAULT_WIDTH = 1000

@@ -38,6 +38,8 @@ from ._prediction import (
     errors_at_densities,
 )
 
+__all__ = ["LANDMARKS", "LENGTH", "MOST_COLUMNS", "landmarks", "predicted_error"]
+
 TREE_SHARE = Fraction(7, 10)
 """The part of the tree's ε for its shape. The rest is for the counts of its leaves."""
 

@@ -32,6 +32,14 @@ from hushsum.tally import Tally
 
 from ._hash_rows import race
 
+__all__ = [
+    "BITS", "OBJECTIVE_PERTURBATION", "POSTERIOR_SAMPLE", "PUBLISHED_GAUSSIAN", "NoisyMoments",
+    "SketchedMoments", "check_published", "descend", "fit_adaops", "fit_as_published", "fit_classifier",
+    "fit_logistic", "fit_ops", "fit_regression", "fit_squares", "fit_surrogate", "moments", "perturbation",
+    "regression_loss", "regression_records", "rows_for_moments", "solve_adaptive", "solve_plain",
+    "surrogate_tally",
+]  # fmt: skip
+
 PUBLISHED_GAUSSIAN = "gaussian, as-published"
 PUBLISHED_FAILURE = 0.05
 """ϱ of the paper: the probability with which the noise may exceed the ridge that is meant to cover it."""

@@ -19,6 +19,11 @@ from hushsum.records import DeclaredColumn
 from hushsum.tables import MOST_CELLS, MOST_COLUMNS, Marginals
 from hushsum.tally import Tally, exact_cells, with_cells
 
+__all__ = [
+    "DEFAULT_CELLS", "FINENESS", "SCORE_SENSITIVITY", "all_pairs", "chosen_tree", "dependence_of_counts",
+    "exact_counts", "marginals", "only_chosen", "positions_of", "tree_marginals",
+]  # fmt: skip
+
 DEFAULT_CELLS: Final = 1 << 16
 """The largest marginal of two columns that the public rule counts."""
 

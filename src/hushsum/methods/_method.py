@@ -51,6 +51,12 @@ from hushsum.tally import Tally
 
 from ._prediction import Option, PredictionRequest
 
+__all__ = [
+    "DEFAULT_DELTA", "PUBLIC_POINTS", "BoxKeywords", "DeclaredBox", "Method", "OneCallKeywords",
+    "OneCallRelease", "all_methods", "boxed_tally", "default_kernel", "default_method", "method_named",
+    "method_names", "part_of_budget", "planned_methods", "register", "release_counted", "tally_methods",
+]  # fmt: skip
+
 MakeTally = Callable[..., Tally]
 """``make(kernel, *, bounds, columns, max_per_unit, ...)``: an empty tally."""
 

@@ -16,6 +16,8 @@ from hushsum.tally import Tally
 from ._method import Method, register
 from ._prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest, errors_at_densities
 
+__all__ = ["MONOMIALS", "monomials"]
+
 MONOMIALS = "monomials"
 _NANOSECONDS_NUMBER = 6.0
 _NANOSECONDS_PRODUCT = 0.1

@@ -31,6 +31,11 @@ from hushsum.tables import Basis
 if TYPE_CHECKING:
     from ._hash_rows import RowVariance
 
+__all__ = [
+    "COUNT_SHARES", "HEADER_BYTES", "MEAN", "NORMAL_MEAN_ABSOLUTE", "SUM", "Option", "PredictionRequest",
+    "likely_densities", "typical_density",
+]  # fmt: skip
+
 DEFAULT_DENSITY = 0.01
 _UNBOUNDED = 0.1
 BOX_IN_DEVIATIONS = 6.0

@@ -39,6 +39,8 @@ from hushsum.privacy import (
 from hushsum.records import identify
 from hushsum.releases import ReleasedFunction, file_bytes, load_function
 
+__all__ = ["VOTE_SENSITIVITY", "Choice", "choose", "choose_kernel", "count_votes"]
+
 C = TypeVar("C")
 Judge = Callable[[Batch], int]
 

@@ -19,6 +19,8 @@ from hushsum.records import Bounds, DeclaredBounds, ParameterCheck, UnitCap, col
 
 from ._private_choice import ChoiceKeywords, ChoiceRequest
 
+__all__ = ["PrivateBounds", "Ranks", "private_bounds", "private_quantiles", "rank_sensitivity"]
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Ranks:

@@ -50,6 +50,13 @@ from ._files import (
 if TYPE_CHECKING:
     from .models import SecretModel
 
+__all__ = [
+    "AnsweredPoints", "AnsweringModel", "ExactModel", "FunctionDescription", "ModelDescription", "QueryTerms",
+    "answers_of", "audit_file", "describe_exact", "describe_file", "describe_model", "features_of",
+    "labels_of", "predict_file", "query_file", "query_nodes", "query_points", "read_classes",
+    "sample_release",
+]  # fmt: skip
+
 T = TypeVar("T")
 
 # The level at which the median of means is formed, and the only one its theorem is then about.

@@ -23,6 +23,8 @@ from hushsum.releases import ReleasedFunction
 
 from ._files import Progress, PublicFile
 
+__all__ = ["BenchmarkTerms", "MethodMeasured", "MethodsBenchmarked", "benchmark_methods"]
+
 _LEAST_TRUTH = 1e-12
 _SKLEARN_QUERIES = 20
 

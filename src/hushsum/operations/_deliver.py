@@ -91,6 +91,12 @@ from ._files import (
 if TYPE_CHECKING:
     from hushsum.ledger import Account, Charge, DatasetBudget, Fence, Ledger
 
+__all__ = [
+    "ChoiceTerms", "DatasetStatus", "Delivered", "Destination", "FunctionReleased", "LedgerOptions", "amount",
+    "choose", "declared_or_public", "release_key", "release_records", "release_tally", "requested_release",
+    "status_of",
+]  # fmt: skip
+
 # The version of the settings in a key; it changes where the meaning of a setting, or its default, does.
 _FORM = 1
 

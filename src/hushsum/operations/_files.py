@@ -52,6 +52,14 @@ from hushsum.releases import Released, ReleasedFunction, load_function, load_rel
 from hushsum.tables import LARGE_TABLE, AdjacencyRows, HashRows, Reading, reading_from_json
 from hushsum.tally import DEFAULT_SECONDS, Checkpoint, Tally, load_tally, public_header
 
+__all__ = [
+    "ARROW", "PARQUET", "STANDARD", "CheckpointChoice", "EdgeColumns", "EngineChoice", "Progress",
+    "PublicFile", "RecordFiles", "TallyDescription", "TrainingFiles", "check_answers_output",
+    "check_function_output", "check_output", "dimension", "first_batch", "is_tally", "kind_of",
+    "merge_tallies", "methods_needing_bounds", "mixed_batches", "open_file", "open_function", "read_key",
+    "read_public", "refuse_private_file", "tally_records", "write_table",
+]  # fmt: skip
+
 # Called with the fraction done, or None if the length of the work is unknown.
 Progress = Callable[[float | None], None]
 

@@ -39,6 +39,8 @@ from ._answers import AnsweringModel, groups_of
 from ._deliver import Destination, FunctionReleased, release_records
 from ._files import Progress, RecordFiles, check_answers_output, check_output, open_function, open_released
 
+__all__ = ["MapChoice", "draw_heat_map", "make_heat_map", "plot_function"]
+
 FUNCTION: Final = ".hush"
 PAGE: Final = ".html"
 

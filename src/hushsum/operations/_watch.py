@@ -42,6 +42,8 @@ from hushsum.tally import Tally, TallyPattern
 from ._deliver import LedgerOptions
 from ._files import Progress, RecordFiles, check_columns, check_output, kind_of, open_file
 
+__all__ = ["StepClock", "StepWritten", "Watch", "Watcher", "count_whole_file", "start_or_continue"]
+
 _UNITS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}
 _MONTHS: Final = {"month": 1, "quarter": 3, "year": 12}
 _MOST_MONTHS: Final = 1200

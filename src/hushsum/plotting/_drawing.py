@@ -41,6 +41,12 @@ if TYPE_CHECKING:
 
     from ._heat_map import Raster
 
+__all__ = [
+    "BLUE", "FAINT", "GRID", "INK", "VERMILION", "ClassCurves", "ClassMap", "Curve", "Picture", "PixelMap",
+    "TwoColumnMap", "View", "check_format", "function_picture", "label_dates", "new_figure", "save_figure",
+    "shown_answers",
+]  # fmt: skip
+
 # Okabe and Ito's palette, distinguishable under every common kind of colour blindness.
 BLUE: Final = "#0072B2"
 VERMILION: Final = "#D55E00"

@@ -37,6 +37,11 @@ from ._web_page import web_page
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+__all__ = [
+    "MAP_FORMATS", "MAP_METHOD", "MAP_SIZE", "HeatMap", "LocalScale", "Raster", "geojson", "geotiff",
+    "heatmap", "map_kernel",
+]  # fmt: skip
+
 
 # The number of pixels along each side, or (width, height).
 Size = int | tuple[int, int]

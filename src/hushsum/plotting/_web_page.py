@@ -37,6 +37,8 @@ from hushsum.tables import FourierFeatures
 
 from ._drawing import View, check_format
 
+__all__ = ["reader_folder", "reader_module", "reader_script", "web_page", "write_page"]
+
 _INSTALLED: Final = Path(__file__).parents[1] / "_browser"
 _SOURCE: Final = Path(__file__).parents[2] / "browser"
 _START: Final = "explorer/page.js"

@@ -22,6 +22,14 @@ from hushsum.errors import Argument, DataRefused, HushsumError, UsageError
 if TYPE_CHECKING:
     from ._bounds import Bounds
 
+__all__ = [
+    "DAYS", "ENCODE", "Batch", "Sets", "as_codes", "as_columns", "as_dense", "as_sets", "as_table",
+    "choose_columns", "choose_mixed", "column_groups", "column_names_of", "columns_in_words", "columns_of",
+    "dense_batch", "distances", "first_column", "from_package", "has_arrow_interface", "in_memory",
+    "is_frame", "is_not_numeric", "mixed_columns", "numbers_of", "numbers_with_missing", "part_of", "pyarrow",
+    "quietly", "refuse_path",
+]  # fmt: skip
+
 
 Result = TypeVar("Result")
 Number = TypeVar("Number", np.float32, np.float64, np.int32)

@@ -22,6 +22,8 @@ from hushsum.errors import DataRefused
 
 from ._arrow import is_any_list, is_number_type, pyarrow
 
+__all__ = ["read_stream"]
+
 _LONGEST_NAME: Final = 1 << 12
 
 

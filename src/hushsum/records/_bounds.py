@@ -16,6 +16,13 @@ from hushsum.files import Stored
 
 from ._arrow import as_dense
 
+__all__ = [
+    "FEWEST_BITS", "MOST_BITS", "MOST_CELLS", "Bounds", "CellGrid", "Codes", "DeclaredBounds",
+    "DeclaredSteps", "Steps", "UnitBall", "bins_for_bandwidth", "bounds_in_words", "clipped_to_ball",
+    "declared_bounds", "declared_steps", "names_in_words", "norms", "steps_between", "whole_length",
+    "whole_vectors",
+]  # fmt: skip
+
 # Elements converted at a time: the float64 copy stays in the cache, and small beside the data.
 _BLOCK: Final = 1 << 14
 

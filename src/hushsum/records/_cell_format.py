@@ -17,6 +17,11 @@ from hushsum.errors import Argument, DataRefused, FilePath, Part, UsageError, Wo
 
 from ._arrow import pyarrow
 
+__all__ = [
+    "ENCODINGS", "NO_DATES", "PLAIN", "UNITS", "CellFaults", "CellFormat", "DateFormat", "as_numbers",
+    "without_missing",
+]  # fmt: skip
+
 _SECOND: Final = 1_000_000
 UNITS: Final = {
     "seconds": _SECOND,

@@ -54,6 +54,11 @@ from ._arrow import as_dense, column_names_of, in_memory
 from ._bounds import Bounds
 from ._transform import Transform
 
+__all__ = [
+    "TARGETS", "ParameterCheck", "are_copies", "clipping_allowed", "default_bounds_refused", "is_natural",
+    "is_round", "level_outside", "refuse_copied_rows", "refuse_private_rows",
+]  # fmt: skip
+
 _ROUND_DIGITS: Final = 4
 _OWNER: Final = "This warning depends on the data: keep it to yourself."
 # Days since 1970 up to which a bound may be a date, in the year 2106.

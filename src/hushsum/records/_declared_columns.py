@@ -18,6 +18,11 @@ from hushsum.files import Stored
 from ._arrow import in_words, numbers_with_missing, pyarrow
 from ._cell_format import DateFormat
 
+__all__ = [
+    "MISSING", "CategoryColumn", "DateColumn", "DeclaredColumn", "FlagColumn", "NumberColumn",
+    "column_from_json",
+]  # fmt: skip
+
 Codes = NDArray[np.int32]
 
 OTHER: Final = "other"

@@ -36,6 +36,8 @@ from itertools import chain, islice, repeat
 from typing import Any, Final
 from xml.parsers import expat
 
+__all__ = ["receive_exactly"]
+
 MOST_PARTS: Final = 10_000
 MOST_RATIO: Final = 200
 ALWAYS_ALLOWED: Final = 64 << 20

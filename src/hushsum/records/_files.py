@@ -52,6 +52,12 @@ from ._cell_format import PLAIN, CellFaults, CellFormat, with_column, without_mi
 from ._decoder_worker import HEADER, receive_exactly
 from ._decoder_worker import __file__ as _WORKER
 
+__all__ = [
+    "DEFAULT_BATCH_BYTES", "ColumnBlocks", "FileState", "LocalCopy", "RecordStream", "expanded", "file_state",
+    "is_url", "open_batches", "open_source", "read_columns", "refuse_repeated", "row_group_sizes",
+    "shown_path",
+]  # fmt: skip
+
 Names = Sequence[str]
 
 

@@ -34,6 +34,8 @@ from ._files import (
     shown_path,
 )
 
+__all__ = ["DEFAULT_MEMORY", "EdgeList", "EdgeProgress", "Graph", "node_number", "read_edges", "read_pairs"]
+
 Ids = NDArray[np.int64]
 # Shape (n, 2): a node and one of its neighbours. A node with itself states that the node exists.
 Arcs = NDArray[np.int64]

@@ -15,6 +15,8 @@ from hushsum.errors import DataRefused, FileRefused, UsageError, shown
 
 from ._arrow import decoded, is_text, one_column, pyarrow
 
+__all__ = ["UnitCap", "identify"]
+
 DIGEST_BYTES: Final = 16
 _HASHER: Final = blake2b(digest_size=DIGEST_BYTES, person=b"hushsum-unit")
 

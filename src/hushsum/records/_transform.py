@@ -21,6 +21,8 @@ from hushsum.errors import DataRefused, FileRefused, UsageError
 from ._arrow import as_dense
 from ._bounds import clipped_to_ball
 
+__all__ = ["RANDOM_OPERATIONS", "OnnxTransform", "Transform", "operations_of"]
+
 FEWEST_ROWS: Final = 10
 MOST_COLUMNS: Final = 1 << 12
 # Images of records are then far from the largest number of 32 bits.

@@ -43,6 +43,12 @@ from hushsum.records import Bounds, DeclaredColumn, column_from_json, columns_of
 if TYPE_CHECKING:
     from hushsum.files import PackedTable
 
+__all__ = [
+    "Basis", "Cells", "LinearReading", "Reading", "RowAverages", "SampledReading", "Table", "all_bases",
+    "basis_as_json", "basis_from_json", "counted_alone", "load_baselines", "probed_covariance",
+    "reading_as_json", "reading_from_json", "register", "slices",
+]  # fmt: skip
+
 
 # The largest table whose coefficients are found cell by cell.
 _MOST_CELLS: Final = 1 << 12

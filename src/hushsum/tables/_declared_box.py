@@ -38,6 +38,12 @@ from hushsum.records import MOST_CELLS, Bounds, CellGrid, columns_in_words
 
 from ._base import Basis, LinearReading, Table, register, slices
 
+__all__ = [
+    "DEFAULT_SCALE", "HEAPED_SHARE", "MAX_FREQUENCY", "MAX_SCALE", "RACE", "Bins", "BoxBasis", "BoxReading",
+    "FourierSeries", "SeriesReading", "blocks", "cell_errors", "check_columns_of", "check_power",
+    "contracted", "cosine_and_sine", "exponential_of_minus", "gaussian_width", "outer_products", "queries_of",
+]  # fmt: skip
+
 _COSINE = [(-1) ** k / math.factorial(2 * k) for k in range(10)]
 _SINE = [(-1) ** k / math.factorial(2 * k + 1) for k in range(10)]
 _EXPONENTIAL = [1.0 / math.factorial(k) for k in range(15)]

@@ -35,6 +35,12 @@ from hushsum.records import Bounds
 
 from ._base import Basis, RowAverages, SampledReading, Table, register, slices
 
+__all__ = [
+    "AMPLITUDE", "FOLDS", "LENGTH", "FeatureError", "FeatureReading", "FourierFeatures", "chance_error",
+    "drawn_points", "even_pairs_for_laplace", "evenness", "explain", "mean_weights", "pair_variance",
+    "pairs_for_laplace", "predicted_error", "unexplained",
+]  # fmt: skip
+
 AMPLITUDE = _native.WAVE_AMPLITUDE
 LENGTH = _native.WAVE_LENGTH
 TYPICAL_PAIR_VARIANCE = 0.037

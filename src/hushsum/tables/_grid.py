@@ -22,6 +22,11 @@ from hushsum.records import Bounds
 
 from ._base import Basis, LinearReading, Table, register, slices
 
+__all__ = [
+    "CORNER_CELLS", "HIGHEST_DEGREE", "LOWEST_DEGREE", "MAX_CELLS", "MAX_DIM", "WHOLE", "WIDEST",
+    "GridReading", "GridWeights",
+]  # fmt: skip
+
 LOWEST_DEGREE, HIGHEST_DEGREE = 2, 5
 
 

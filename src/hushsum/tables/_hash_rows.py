@@ -39,6 +39,11 @@ from hushsum.records import Bounds, Graph, as_dense
 
 from ._base import Basis, Cells, Reading, RowAverages, SampledReading, Table, register
 
+__all__ = [
+    "LARGE_TABLE", "AdjacencyRows", "DividedRows", "HashRows", "IncrementRows", "RowReading", "groups_for",
+    "median_of_means_bound", "rows_for_laplace",
+]  # fmt: skip
+
 MAX_ROWS = 1 << 24
 MAX_WIDTH = 1 << 30
 MAX_CELLS = 1 << 34

@@ -20,6 +20,8 @@ from hushsum.records import Bounds, DeclaredColumn, NumberColumn, mixed_columns,
 
 from ._base import Basis, LinearReading, Table, register
 
+__all__ = ["MOST_CELLS", "MOST_COLUMNS", "Marginals"]
+
 MOST_CELLS = 1 << 24
 MOST_COLUMNS = 4096
 

@@ -34,6 +34,8 @@ from hushsum.records import (
 
 from ._base import Basis, LinearReading, Table, check_integer, register, slices
 
+__all__ = ["MOST_SQUARED", "PUBLIC_ROWS", "SQUARE_WEIGHT", "ClassMoments", "Moments", "Monomials"]
+
 MOST_SQUARED = 4096
 """Columns of which all products of two are counted: 8.4 million cells."""
 
