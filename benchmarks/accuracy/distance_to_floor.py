@@ -9,7 +9,7 @@ of f(q)/N̂ at 300 queries from the data and at 200 random places of the box, ov
 a vector of length 1 when the number of records is known. A release pays for that number too, which makes the
 noise about 1 + K times as large at a mean similarity K; the table states it. The prediction of the
 approximation error was fitted to the data sets that are marked; the search for points was made with cod_rna,
-protein, glove, shuttle and forest cover in view.
+protein, glove, shuttle, naval propulsion and forest cover in view.
 
 ``--quick`` runs two data sets and keeps the results in ``build``.
 """
