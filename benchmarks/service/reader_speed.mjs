@@ -1,5 +1,5 @@
 // Processor time of the reader for web pages, in Node: reading a file, the first picture, and pictures of some sizes.
-// node benchmarks/reader_speed.mjs f.hush ...
+// node benchmarks/service/reader_speed.mjs f.hush ...
 import { readFileSync } from "node:fs";
 import { readHush } from "../src/browser/released_function.js";
 

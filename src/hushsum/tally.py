@@ -91,7 +91,7 @@ def value_range(table: Counters) -> tuple[int, int]:
     return min(0, *(low for low, _ in ends)), max(0, *(high for _, high in ends))
 
 
-_CELLS_AT_A_TIME = 1 << 20
+_DRAWN_AT_A_TIME = 1 << 20
 
 
 def claimed_unit(tally: Tally, requested: str | None, relation: str | Relation) -> tuple[str, int]:
@@ -288,7 +288,7 @@ def noisy_rows(
     """The first rows plus noise, some at a time, so that little is held twice; noise of the Gamma-radius
     distribution, which is one vector, all at once.
     """
-    cells = rows * table.shape[1] if noise.mechanism == privacy.GAMMA else _CELLS_AT_A_TIME
+    cells = rows * table.shape[1] if noise.mechanism == privacy.GAMMA else _DRAWN_AT_A_TIME
     for _, exact in row_blocks(table, rows, threads=threads, cells=cells):
         noisy = noise.draw(exact.size, source, threads=threads).reshape(exact.shape)
         noisy += exact

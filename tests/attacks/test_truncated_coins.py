@@ -156,6 +156,7 @@ def test_places_are_exactly_uniform() -> None:
 OTHER_RANDOMNESS = {
     "auditing": "attacks and simulations",
     "operations": "synthetic and public data",
+    "cli/demo.py": "a synthetic payroll",
     "planning": "simulated queries",
     "models": "post-processing of released functions",
     "analysis": "post-processing of released functions",

@@ -146,7 +146,7 @@ _CENTRE_FROM = 1 << 16
 def pack_integers(values: Integers, unit: int) -> tuple[bytes, int]:
     """Multiples of ``unit`` in about as many bits as their noise has entropy, and the centre of the code.
 
-    Rice codes (``src/native/bind_pack.cpp``) of the distances from a central value. Noisy cells of deviation
+    Rice codes (``src/native/rice_code.cpp``) of the distances from a central value. Noisy cells of deviation
     σ take about ``log2(4.3·σ/unit)`` bits each.
 
     >>> packed, centre = pack_integers(np.array([70, 77, 63, 70], np.int32), 7)

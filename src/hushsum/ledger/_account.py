@@ -84,7 +84,7 @@ class Accounting(StrEnum):
     Vadhan 2016, "Privacy odometers and filters"), and so is the sum of ρ (Feldman & Zrnic 2021, "Individual
     privacy accounting via a Rényi filter", with every individual's loss at its bound). Composing privacy loss
     distributions over releases is tighter, but proven only for a list that was fixed beforehand; for that
-    there is ``privacy.accounting.fixed_list_composition``, without a ledger.
+    there is ``privacy.accounting.compose``, without a ledger.
     """
 
     PURE = "pure"

@@ -331,7 +331,7 @@ def choose(
     Privacy
     -------
     Pure ε for the winner's name and function together, 3 or 2 times the ε of a run (Liu & Talwar 2019;
-    Papernot & Steinke 2022); proof in ``privacy.noise.random_stopping``. The proof uses the claim of every
+    Papernot & Steinke 2022); proof in ``privacy.noise``. The proof uses the claim of every
     candidate, so what any of them assumes, the whole does; which of them ran is secret, so it is declared
     beforehand. It holds only while the
     number of runs and the losers stay secret. The time a choice takes reveals the number: show it to the

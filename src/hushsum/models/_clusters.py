@@ -247,7 +247,7 @@ def vectors_by_cell(rows: Floats, partition: Partition, kind: str) -> Floats:
         # Of length at most 1, since no column is longer than the vector, nor is the square of its length.
         squares = np.square(vectors) if kind == SQUARES else np.square(norms(vectors))[:, None]
         if kind == DIAGONAL:
-            # Exact sums of integers, in any order; not longer than the vector.
+            # Exact sums of integers, in any order; longer by √d/2¹⁷ at most, which the tally shortens.
             whole = np.rint(vectors * float(1 << _BITS)).sum(axis=1, keepdims=True)
             vectors = whole / (float(1 << _BITS) * math.sqrt(vectors.shape[1]))
         vectors = np.hstack((math.sqrt(1.0 - share) * vectors, math.sqrt(share) * squares))
@@ -408,7 +408,9 @@ class Crowd:
         center = np.clip(center, -half_widths, half_widths)
         crowd = cls(center, spread, number, doubt, told)
         visible = REACH * _error_of_mean(dim, parts.promise, LOCATING) < _LOCATABLE * crowd.fewest
-        for _ in range(_LOCATING_STEPS if visible else 0):
+        # Centers and their inertia are still to be paid for, whatever the noise of the steps before.
+        affordable = parts.left > _LOCATING_STEPS * LOCATING + MOST_LENGTHS_PART
+        for _ in range(_LOCATING_STEPS if visible and affordable else 0):
             found = parts.measure(rows, crowd.partition, LOCATION, LOCATING, crowd)
             center, spread, told = _moved(crowd.partition, found, found.means)
             before, center = crowd.spread, np.clip(center, -half_widths, half_widths)

@@ -30,9 +30,9 @@ from hushsum.kernels import HashableKernel, Kernel
 from hushsum.operations import STANDARD, check_function_output, check_output
 from hushsum.planning._plan import BOUNDS, SEED, KernelSpec, of_table
 from hushsum.privacy import (
-    MECHANISM,
+    HADAMARD,
     RECORD,
-    SHUFFLED_MECHANISM,
+    SHUFFLED_HADAMARD,
     Claim,
     Promise,
     Relation,
@@ -274,12 +274,12 @@ def collect_reports(
 
 
 def _claim(terms: ReportTerms, honest: int, delta: float | None, *, secure: bool) -> Claim:
-    promise, mechanism, assumed = Promise.of(epsilon=terms.epsilon), MECHANISM, [ONE_REPORT]
+    promise, mechanism, assumed = Promise.of(epsilon=terms.epsilon), HADAMARD, [ONE_REPORT]
     if delta is not None:
         check_declared_delta(Promise.of(epsilon=terms.epsilon, delta=delta), honest)
         epsilon = shuffled_epsilon(float(terms.epsilon), honest, delta)
         promise = Promise.of(epsilon=min(Fraction(epsilon), terms.epsilon), delta=delta)
-        mechanism = SHUFFLED_MECHANISM
+        mechanism = SHUFFLED_HADAMARD
         assumed.append(SHUFFLED.format(honest=honest))
     return Claim(promise, RECORD, 1, Relation.REPLACE, mechanism, "exact integers", secure, tuple(assumed))
 

@@ -825,7 +825,7 @@ class TrustModel:
                     method=_REPORTS,
                     request=request,
                     settings={"rows": rows, "width": basis.width, "local_epsilon": epsilon},
-                    mechanism=str(privacy.MECHANISM if self.name == LOCAL else privacy.SHUFFLED_MECHANISM),
+                    mechanism=str(privacy.HADAMARD if self.name == LOCAL else privacy.SHUFFLED_HADAMARD),
                     shape=basis.shape,
                     noise=NORMAL_MEAN_ABSOLUTE * noise,
                     approximation=NORMAL_MEAN_ABSOLUTE * hashing,

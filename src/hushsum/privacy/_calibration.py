@@ -73,15 +73,63 @@ from .accounting import analytic_gaussian_sigma, rounding_gap, zcdp_rho
 from .noise import EXPONENTIAL, PERMUTE_AND_FLIP, NoiseSource, Stopping
 
 __all__ = [
-    "ANALYTIC", "AS_PUBLISHED", "BINOMIAL", "CALIBRATIONS", "COUNT_SHARE", "EXACT_INTEGERS", "EXPONENTIAL",
-    "FACTORISED", "GAMMA", "GAUSSIAN", "LAPLACE", "LATTICE_GAUSSIAN", "MECHANISM", "NONE", "NO_NOISE",
-    "PATH", "PERMUTE_AND_FLIP", "PURE_MECHANISMS", "RANDOM_STOPPING", "REAL_ARITHMETIC", "REAL_GAUSSIAN",
-    "SHUFFLED_MECHANISM", "SKELLAM", "SUM", "Calibration", "IntegerNoise", "LatticePart", "Question",
-    "ReleaseNoise", "Sensitivity", "Stopping", "UnitChange", "calibrate", "choice_claim", "choose_positions",
-    "draw_candidates", "flip_coins", "gamma_noise", "gaussian_sigma", "hadamard_response", "laplace_noise",
-    "lattice_variance", "lattice_variances", "local_source", "noise_shares", "path_scale", "perturb_lattice",
-    "protecting_distance", "protecting_noises", "pure_mechanism", "random_places", "release_noise",
-    "root_above", "rounded", "rounded_reach", "sign_gain", "standard_normal",
+    "ANALYTIC",
+    "AS_PUBLISHED",
+    "BINOMIAL",
+    "CALIBRATIONS",
+    "COUNT_SHARE",
+    "EXACT_INTEGERS",
+    "EXPONENTIAL",
+    "FACTORISED",
+    "GAMMA",
+    "GAUSSIAN",
+    "HADAMARD",
+    "LAPLACE",
+    "LATTICE_GAUSSIAN",
+    "NONE",
+    "NO_NOISE",
+    "PATH",
+    "PERMUTE_AND_FLIP",
+    "PURE_MECHANISMS",
+    "RANDOM_STOPPING",
+    "REAL_ARITHMETIC",
+    "REAL_GAUSSIAN",
+    "SHUFFLED_HADAMARD",
+    "SKELLAM",
+    "SUM",
+    "Calibration",
+    "IntegerNoise",
+    "LatticePart",
+    "Question",
+    "ReleaseNoise",
+    "Sensitivity",
+    "Stopping",
+    "UnitChange",
+    "calibrate",
+    "choice_claim",
+    "choose_positions",
+    "draw_candidates",
+    "flip_coins",
+    "gamma_noise",
+    "gaussian_sigma",
+    "hadamard_response",
+    "laplace_noise",
+    "lattice_variance",
+    "lattice_variances",
+    "local_source",
+    "noise_shares",
+    "path_scale",
+    "perturb_lattice",
+    "protecting_distance",
+    "protecting_noises",
+    "pure_mechanism",
+    "random_places",
+    "release_noise",
+    "root_above",
+    "rounded",
+    "rounded_reach",
+    "sign_gain",
+    "standard_normal",
 ]  # fmt: skip
 
 LAPLACE = "discrete laplace"
@@ -1043,9 +1091,9 @@ def perturb_lattice(
         return noise.integer_gaussian(values, variance)
 
 
-MECHANISM = register_mechanism("hadamard response", PromiseKind.PURE)
+HADAMARD = register_mechanism("hadamard response", PromiseKind.PURE)
 # Amplification by shuffling, evaluated in `hushsum.privacy.accounting`.
-SHUFFLED_MECHANISM = register_mechanism("hadamard response, shuffled", PromiseKind.APPROXIMATE)
+SHUFFLED_HADAMARD = register_mechanism("hadamard response, shuffled", PromiseKind.APPROXIMATE)
 
 
 class Response(NamedTuple):

@@ -11,7 +11,7 @@ ledger) and *published* (the bytes have reached their reader). The ledger surviv
 them: a retry with the same idempotency key publishes the staged bytes, and never draws new noise once a byte
 may have been seen. Nothing is refunded after *drawn*. ``hushsum.ledger`` implements the budget.
 
-No other module calls a budget's ``debit``; a test searches the source for it. The order of the steps is what
+No other module calls a budget's ``debit``. The order of the steps is what
 makes a release safe to repeat: the claim is durable before noise exists, the bytes are durable before anyone
 sees one of them, and a retry with the same idempotency key is given the bytes of the first attempt.
 """
@@ -276,7 +276,8 @@ class ReleaseRequest:
             raise UsageError("mechanism", rule, got=f"{self.mechanism!r}")
         rho = self.promise.rho is not None
         if (self.mechanism == LAPLACE and not self.promise.pure) or (self.mechanism == GAMMA and rho):
-            raise ClaimError("mechanism", f"{self.mechanism} keeps pure epsilon", got="delta or rho")
+            kept = "pure epsilon" if self.mechanism == LAPLACE else "epsilon, with or without delta"
+            raise ClaimError("mechanism", f"{self.mechanism} keeps {kept}", got="delta or rho")
         if self.mechanism == GAUSSIAN and self.promise.pure:
             raise ClaimError("mechanism", f"{GAUSSIAN} keeps epsilon and delta, or rho", got="pure epsilon")
         if self.mechanism == BINOMIAL and (self.promise.pure or rho):

@@ -234,7 +234,7 @@ s and 0 at 0, so ``ln M(s)/s`` does not fall, and between two points a < b of a 
 whose quotient by s(s + 1) falls in s for s ≥ 12·max(v, 1): its value at S bounds the rest.
 
 **Floating point.** Logarithms of P are sums of at most K logarithms of ratios, each within a few units of
-its last place; ``_SLACK`` = 2⁻³⁰ of the size of what is summed is more than all of that, and is added.
+its last place; ``_MOMENTS_SLACK`` = 2⁻³⁰ of the size of what is summed is more than all of that, and added.
 
 Composition
 ===========
@@ -1294,7 +1294,7 @@ def gamma_radius_delta(epsilon: Real, *, cells: int, separation: Real) -> float:
     Above the true δ by about a hundredth, and by a few where cells are few.
 
     >>> round(gamma_radius_delta(1.0, cells=3, separation=2.0), 3)
-    0.257
+    0.166
     """
     if not 2 <= cells <= GAMMA_MOST_CELLS:
         rule = f"noise with delta is for 2 to {GAMMA_MOST_CELLS} cells"
@@ -1335,7 +1335,7 @@ def gamma_radius_scale(epsilon: Real, delta: Real, *, cells: int) -> float:
 
     >>> scale = gamma_radius_scale(1.0, 1e-6, cells=20)
     >>> round(scale**2 * 21, 1)
-    12.5
+    12.6
     """
     target, bound = float_below(positive_epsilon(epsilon)), float_below(proper_delta(delta))
     return _gamma_radius_scale(target, bound, cells)
@@ -1357,7 +1357,7 @@ def _gamma_radius_scale(target: float, bound: float, cells: int) -> float:
 
 MOST_TRIALS = 1 << 22
 ORDERS = np.geomspace(0.25, 4096.0, 160)
-_SLACK = 2.0**-30
+_MOMENTS_SLACK = 2.0**-30
 
 
 def binomial_delta(epsilon: Real, *, cells: int, trials: int, count_trials: int | None = None) -> float:
@@ -1372,14 +1372,14 @@ def binomial_delta(epsilon: Real, *, cells: int, trials: int, count_trials: int 
     if count_trials is not None:
         logs = logs + _binomial_moments(count_trials)
         infinite += 2.0**-count_trials
-    return min(moments_delta(target, logs) + infinite * (1 + _SLACK) + 1e-300, 1.0)
+    return min(moments_delta(target, logs) + infinite * (1 + _MOMENTS_SLACK) + 1e-300, 1.0)
 
 
 def moments_delta(epsilon: float, logs: Floats) -> float:
     """``s^s/(s+1)^(s+1)·e^(−sε)·M(s)`` at the best of the orders, from ln M at each of them."""
     s = ORDERS
     constant = s * np.log(s) - (s + 1) * np.log1p(s)
-    exponents = constant - s * epsilon + logs + _SLACK * (1 + s * epsilon + np.abs(logs))
+    exponents = constant - s * epsilon + logs + _MOMENTS_SLACK * (1 + s * epsilon + np.abs(logs))
     return math.exp(min(float(np.min(exponents)), 0.0))
 
 
@@ -1485,7 +1485,7 @@ def skellam_rho(*, cells: int, variance: Real, count_variance: Real | None = Non
     upper = np.array(points)
     lower = np.append(0.0, upper[:-1])
     largest = float(np.max(logs / (upper * (lower + 1.0))))
-    return max(largest, beyond) * (1 + _SLACK)
+    return max(largest, beyond) * (1 + _MOMENTS_SLACK)
 
 
 @lru_cache(maxsize=256)
@@ -1559,7 +1559,7 @@ def _rho_orders(last: float) -> tuple[float, ...]:
 
 def _beyond(variance: float, order: float) -> float:
     logs = order * math.log(2 * order / (math.e * variance)) + 1 + variance / 2 + (math.e - 1) * variance
-    return logs * (1 + _SLACK) / (order * (order + 1))
+    return logs * (1 + _MOMENTS_SLACK) / (order * (order + 1))
 
 
 @lru_cache(maxsize=64)
@@ -1576,7 +1576,7 @@ def _skellam_moments(variance: float, orders: tuple[float, ...]) -> Floats:
         peak = max(float(below.max()), float(above.max()), last)
         terms = float(np.exp(below - peak).sum() + np.exp(above - peak).sum())
         terms += 2.0 * math.exp(last - peak) + 3.0 * math.exp(log_law[reach] - peak)
-        result[i] = peak + math.log(terms) + _SLACK / 8 * (1.0 + s)
+        result[i] = peak + math.log(terms) + _MOMENTS_SLACK / 8 * (1.0 + s)
     return result
 
 

@@ -26,7 +26,7 @@ from hushsum.errors import FileRefused, UsageError, shown
 from hushsum.files import Buffer, Header, PackedForm, PackedTable, PageCheck, Section, TablePacker
 from hushsum.kernels import Batch, GaussianKernel, GaussianProfileKernel, Kernel, one_of
 from hushsum.privacy import Claim, IntegerNoise, Mechanism, Relation, StreamNoise, StreamUnit
-from hushsum.privacy.accounting import shuffled_delta, skellam_rho
+from hushsum.privacy.accounting import GAMMA_MOST_CELLS, gamma_radius_delta, shuffled_delta, skellam_rho
 from hushsum.tables import (
     Basis,
     Cells,
@@ -1139,7 +1139,7 @@ def _keeps(function: NoisyTable, noise: IntegerNoise, count_noise: IntegerNoise)
     claim = function.claim
     change = function.basis.unit_change(claim.unit, claim.records_per_unit, claim.relation)
     moved, counted = change.table, change.count
-    if counted and count_noise.mechanism not in _count_laws(claim, noise):
+    if counted and count_noise.mechanism != _count_law(noise):
         return False
     table, count = noise.parameter, count_noise.parameter
     epsilon, rho = claim.promise.epsilon, claim.promise.rho
@@ -1163,15 +1163,17 @@ def _keeps(function: NoisyTable, noise: IntegerNoise, count_noise: IntegerNoise)
         spent = moved.l2_squared / (2 * table) + (counted**2 / (2 * count) if counted else 0)
         return noise.mechanism == privacy.GAUSSIAN and spent <= rho
     if noise.mechanism == privacy.GAMMA:
-        return whole and noise.cells >= function.cells.size
+        assert epsilon is not None
+        left = epsilon - (counted / count if counted else 0)
+        known = max(function.cells.size, 2) <= noise.cells <= GAMMA_MOST_CELLS and whole and left > 0
+        moves = privacy.root_above(moved.l2_squared) / table
+        return known and gamma_radius_delta(left, cells=noise.cells, separation=moves) <= claim.promise.delta
     return noise.mechanism in (privacy.GAUSSIAN, privacy.BINOMIAL)
 
 
-def _count_laws(claim: Claim, noise: IntegerNoise) -> tuple[str, ...]:
-    """The distributions that the noise of the count may have beside this one: pure ε adds to anything but
-    ρ."""
-    own = () if noise.mechanism == privacy.GAMMA else (noise.mechanism,)
-    return own if claim.promise.rho is not None else (*own, privacy.LAPLACE)
+def _count_law(noise: IntegerNoise) -> str:
+    """The distribution that the noise of the count has beside this one."""
+    return privacy.LAPLACE if noise.mechanism in privacy.PURE_MECHANISMS else noise.mechanism
 
 
 def _payload_size(header: Header) -> int:
@@ -1434,12 +1436,12 @@ def _check_claim(claim: Claim, local: Fraction, honest: int) -> None:
     if epsilon is None or claim.relation is not Relation.REPLACE or not 0 < local <= 60:
         raise ValueError("claim")
     if claim.promise.pure:
-        kept = claim.mechanism == privacy.MECHANISM and epsilon >= local
+        kept = claim.mechanism == privacy.HADAMARD and epsilon >= local
     else:
         spent = shuffled_delta(
             float(local), honest, math.nextafter(float(epsilon), math.inf), tail=1e-4 * claim.delta
         )
-        kept = claim.mechanism == privacy.SHUFFLED_MECHANISM and spent <= claim.delta
+        kept = claim.mechanism == privacy.SHUFFLED_HADAMARD and spent <= claim.delta
     if not kept:
         raise ValueError("the reports do not keep the claim")
 

@@ -284,7 +284,7 @@ class Stream:
     All steps together keep the one claim that was paid at the start, also where later records depend on
     what earlier steps have shown, and however many steps there will be without a horizon. The unit is a
     record or, with ``max_per_unit``, a person with all records over all steps. The proof is in
-    `hushsum.privacy.over_time`. The answers of different steps are correlated: they share draws
+    `hushsum.privacy._over_time`. The answers of different steps are correlated: they share draws
     (:func:`hushsum.streams.step_covariance`).
 
     Notes
@@ -1020,7 +1020,7 @@ idempotency_key, insecure_noise_seed
     Privacy
     -------
     Exactly the requested claim for all steps together, by integer noise from a fresh key at every step; the
-    proof is in `hushsum.privacy.over_time`.
+    proof is in `hushsum.privacy._over_time`.
     """
     request = StreamRequest(
         release=ReleaseRequest.of(**keywords), horizon=horizon, window=window, decay=decay, removals=removals

@@ -121,6 +121,21 @@ def test_the_steps_spend_the_promise_and_nothing_more(promise: Promise) -> None:
         parts.take(Fraction(1, 100))
 
 
+def test_centers_can_be_paid_for_whatever_the_noise_of_the_first_step() -> None:
+    """The first number of records is far too small, so that the step is made again, and the second is not."""
+
+    class TooFewAtFirst(PromiseParts):
+        def measure(self, rows: Any, *args: Any) -> Any:
+            return super().measure(rows[:1] if self.left == 1 else rows, *args)
+
+    promise = Promise.of(epsilon=0.1, delta=1e-6)
+    parts = TooFewAtFirst(promise)
+    rows = np.pad(np.tile(X, (30, 1)), ((0, 0), (0, 38)))
+    crowd = Crowd.located(rows, np.ones(40), parts)
+    assert crowd.fewest > 80_000
+    assert 0 < lengths_part(crowd.fewest, promise) < parts.left < Fraction(1, 2)
+
+
 @given(seed=st.integers(0, 2**32), kind=st.sampled_from(KINDS), outside=st.booleans())
 @settings(max_examples=30, deadline=None)
 def test_one_record_moves_a_table_by_its_own_cells_within_the_sensitivity(
