@@ -162,6 +162,7 @@ OTHER_RANDOMNESS = {
     "analysis": "post-processing of released functions",
     "methods/_linear_models.py": "post-processing",
     "tables/_base.py": "products of a reading's coefficients, for covariances of answers",
+    "tables/_fourier_features.py": "a public seed: where the search for points in a released table begins",
     "tables/_grid.py": "places of records and queries at which the error of a reading is bounded",
     "methods/_grid.py": "predictions: simulated queries",
     "baselines/_real_functions.py": "public seeds: which candidates are listed, where the points lie",

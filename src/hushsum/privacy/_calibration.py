@@ -564,7 +564,8 @@ def _gamma_beside(gaussian: Calibration, promise: Promise, change: UnitChange, c
     assert promise.epsilon is not None
     of_table, count = promise.epsilon, NO_NOISE
     if change.count:
-        alike = accounting.short_above(change.count * math.sqrt(2.0 / gaussian.count.variance))
+        # For a very large ε the variance may be too small for floats.
+        alike = accounting.short_above(change.count * math.sqrt(2.0 / max(gaussian.count.variance, 1e-300)))
         of_count = min(alike, promise.epsilon / 2)
         of_table, count = of_table - of_count, laplace_noise(change.count, of_count)
     scale = accounting.gamma_radius_scale(of_table, promise.delta, cells=cells)
