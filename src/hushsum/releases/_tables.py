@@ -1139,7 +1139,7 @@ def _keeps(function: NoisyTable, noise: IntegerNoise, count_noise: IntegerNoise)
     claim = function.claim
     change = function.basis.unit_change(claim.unit, claim.records_per_unit, claim.relation)
     moved, counted = change.table, change.count
-    if counted and count_noise.mechanism != _count_law(noise):
+    if counted and count_noise.mechanism not in _count_laws(claim, noise):
         return False
     table, count = noise.parameter, count_noise.parameter
     epsilon, rho = claim.promise.epsilon, claim.promise.rho
@@ -1171,9 +1171,11 @@ def _keeps(function: NoisyTable, noise: IntegerNoise, count_noise: IntegerNoise)
     return noise.mechanism in (privacy.GAUSSIAN, privacy.BINOMIAL)
 
 
-def _count_law(noise: IntegerNoise) -> str:
-    """The distribution that the noise of the count has beside this one."""
-    return privacy.LAPLACE if noise.mechanism in privacy.PURE_MECHANISMS else noise.mechanism
+def _count_laws(claim: Claim, noise: IntegerNoise) -> tuple[str, ...]:
+    """The distributions that the noise of the count may have beside this one: pure ε adds to anything but
+    ρ."""
+    own = () if noise.mechanism == privacy.GAMMA else (noise.mechanism,)
+    return own if claim.promise.rho is not None else (*own, privacy.LAPLACE)
 
 
 def _payload_size(header: Header) -> int:
