@@ -230,7 +230,7 @@ class LedgerRecord:
         }
 
 
-Approve = Callable[[Claim, "Account | None"], object]
+Approve = Callable[[Claim, "Account | None"], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -724,7 +724,7 @@ def choose(
     terms: ChoiceTerms,
     *,
     kernel: KernelSpec,
-    approve: Callable[[Claim], object],
+    approve: Callable[[Claim], None],
 ) -> Chosen:
     """Choose bounds of every column, or one of several bandwidths, from the records of files, which must fit
     into memory; ``what`` is ``"bounds"`` or ``"bandwidth"``. Nothing is spent if ``approve`` raises.

@@ -361,7 +361,7 @@ def start_or_continue(
     now: float,
     *,
     encryption_key: bytes | None = None,
-    approve: Callable[[StreamPlan], object] = lambda plan: None,
+    approve: Callable[[StreamPlan], None] = lambda plan: None,
 ) -> Watcher:
     """The watcher of a state file; if there is none, a new stream, which is paid for once ``approve`` has not
     raised.
@@ -398,7 +398,7 @@ def _start(
     settings: dict[str, Any],
     now: float,
     encryption_key: bytes | None,
-    approve: Callable[[StreamPlan], object],
+    approve: Callable[[StreamPlan], None],
 ) -> Stream:
     check_output(str(watch.state))
     clock = StepClock.starting(watch.every, now)

@@ -195,7 +195,7 @@ class RunningJob:
         if self.stopped:
             raise JobStopped
 
-    def pay(self) -> bool:
+    def pay(self) -> None:
         """Start the debit: from here on the job runs to its end, even if its account is closed.
 
         Raises
@@ -215,9 +215,8 @@ class RunningJob:
             self.check_lease()
             raise JobStopped
         self._paying = True
-        return True
 
-    def pay_confirmed(self, request: ConfirmedReleaseRequest | ConfirmedModelRequest, claim: Claim) -> bool:
+    def pay_confirmed(self, request: ConfirmedReleaseRequest | ConfirmedModelRequest, claim: Claim) -> None:
         """Start the debit of a claim, if it is the one that the owner has confirmed.
 
         Raises
@@ -229,7 +228,7 @@ class RunningJob:
             raise UsageError("the claim is not the one that was confirmed", remedy="request the claim again")
         if request.stop_at_warnings and self.notes and not self._paying:
             raise RecordWarnings
-        return self.pay()
+        self.pay()
 
     def check_lease(self) -> None:
         """Raise LeaseLost if the job is no longer this worker's."""
